@@ -1,0 +1,104 @@
+"""Where the services are and who holds them: the small files under `var/` that every process of a checkout reads."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import socket
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from urllib.parse import quote
+
+from broadcast_project.embedded.layout import Layout
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """`database_url` is the owner of the product's database, `redis_url` database 0 of the broker."""
+
+    database_url: str
+    redis_url: str
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """What is drawn once and kept, mode 0600. `superuser` is the password of PostgreSQL's role `postgres`."""
+
+    superuser: str
+    database: str
+    valkey: str
+    valkey_port: int
+
+
+def addresses(layout: Layout) -> Addresses:
+    """Where the services are, or will be. Reads only; services that never ran get addresses that answer nobody."""
+    return _addresses(layout, _read(layout) or Credentials("", "", "", 0))
+
+
+def running(layout: Layout) -> Addresses | None:
+    """The addresses, if a living process holds the services and has them ready. Else None."""
+    held = _read(layout) if layout.ready.exists() and owner(layout) is not None else None
+    return _addresses(layout, held) if held else None
+
+
+def owner(layout: Layout) -> int | None:
+    """The process that holds the services: the lock is the truth, the number in it only its name. Zero: unnamed."""
+    try:
+        handle = os.open(layout.lock, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return int(os.read(handle, 20).strip() or 0)
+    finally:
+        os.close(handle)
+    return None
+
+
+def prepare(layout: Layout) -> Credentials:
+    """The kept credentials with a port that is free now. Draws what is missing. Called by the owner only."""
+    kept = _read(layout) or Credentials(_draw(), _draw(), _draw(), 0)
+    credentials = replace(kept, valkey_port=_free_port(kept.valkey_port))
+    write_private(layout.credentials, json.dumps(asdict(credentials), indent=1))
+    return credentials
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace a file at once, readable by its owner alone."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    with suppress(FileNotFoundError):
+        draft.unlink()
+    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    draft.replace(path)
+
+
+def _addresses(layout: Layout, credentials: Credentials) -> Addresses:
+    # The socket's folder stands in the query: libpq reads it there and so does django-environ, which leaves a
+    # percent-encoded host as it is.
+    database = f"postgres://broadcast:{credentials.database}@/broadcast?host={quote(str(layout.sockets))}"
+    return Addresses(database, f"redis://:{credentials.valkey}@127.0.0.1:{credentials.valkey_port}/0")
+
+
+def _read(layout: Layout) -> Credentials | None:
+    with suppress(FileNotFoundError):
+        return Credentials(**json.loads(layout.credentials.read_text()))
+    return None
+
+
+def _draw() -> str:
+    return secrets.token_urlsafe(24)
+
+
+def _free_port(wanted: int) -> int:
+    """The wanted TCP port of the loopback if nobody has it, else any free one."""
+    for port in (wanted, 0):
+        with socket.socket() as probe, suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return int(probe.getsockname()[1])
+    raise OSError("no free port on the loopback")

@@ -1,0 +1,9 @@
+"""What can go wrong with the embedded services, in words for the person at the terminal."""
+
+
+class EmbeddedError(Exception):
+    """The embedded services cannot do what was asked. The message says what to do."""
+
+
+class AlreadyRunning(EmbeddedError):
+    """Another process owns these services now."""
