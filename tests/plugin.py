@@ -1,22 +1,21 @@
 """Services for a test run: an embedded PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL name others.
 
-Loaded by `-p tests.plugin`, since pytest-django reads the settings before any conftest.py. The first process of a run
-starts the services; pytest-xdist's workers inherit their addresses, and each has a database of Valkey to itself as
-pytest-django gives each a database of PostgreSQL.
+Loaded by `-p tests.plugin`, since pytest-django reads the settings before any conftest.py. The first process
+of a run starts the services; pytest-xdist's workers inherit their addresses, and each has a database of Valkey
+to itself as pytest-django gives each a database of PostgreSQL.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Generator
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from broadcast_project.embedded import AlreadyRunning, Embedded
+from broadcast_project.embedded import STATE, AlreadyRunningError, Embedded
 
-_STATE = Path(__file__).resolve().parents[1] / "var" / "embedded"
 _RUNS_AT_ONCE = 16
 
 
@@ -37,15 +36,17 @@ def _start(config: pytest.Config) -> None:
     addresses = services.addresses
     os.environ.setdefault("DATABASE_URL", addresses.database_url)
     os.environ.setdefault("REDIS_URL", addresses.redis_url)
+    for name in ("SECRET_KEY", "FIELD_ENCRYPTION_KEYS"):
+        os.environ.setdefault(name, secrets.token_urlsafe(48))
 
 
 def _first_free() -> Embedded:
     """Start services in the first place that no other test run of this checkout holds."""
     for number in range(1, _RUNS_AT_ONCE + 1):
-        services = Embedded(_STATE, name=f"tests-{number}", durable=False)
+        services = Embedded(STATE, name=f"tests-{number}", durable=False)
         try:
             services.start()
-        except AlreadyRunning:
+        except AlreadyRunningError:
             continue
         return services
     raise pytest.UsageError(f"{_RUNS_AT_ONCE} test runs of this checkout are under way already")

@@ -1,7 +1,7 @@
 """PostgreSQL and Valkey from wheels, owned by the project: for trying and testing, and they say so.
 
-Importable before Django, standard library only. `addresses()` is what settings read when DATABASE_URL or REDIS_URL is
-not set; `running()` tells whether a process of this checkout holds the services; `Embedded` holds them.
+Importable before Django, standard library only. `addresses()` is what settings read when DATABASE_URL or
+REDIS_URL is not set; `running()` tells whether a living process holds the services; `Embedded` holds them.
 """
 
 from __future__ import annotations
@@ -9,14 +9,23 @@ from __future__ import annotations
 from pathlib import Path
 
 from broadcast_project.embedded import addresses as _places
-from broadcast_project.embedded.addresses import Addresses
-from broadcast_project.embedded.errors import AlreadyRunning, EmbeddedError
+from broadcast_project.embedded.addresses import Addresses, kept_secret
+from broadcast_project.embedded.errors import AlreadyRunningError, EmbeddedError
 from broadcast_project.embedded.layout import Layout
 from broadcast_project.embedded.services import Embedded
 
-__all__ = ["STATE", "Addresses", "AlreadyRunning", "Embedded", "EmbeddedError", "addresses", "running"]
+__all__ = [
+    "STATE",
+    "Addresses",
+    "AlreadyRunningError",
+    "Embedded",
+    "EmbeddedError",
+    "addresses",
+    "kept_secret",
+    "running",
+]
 
-STATE = Path(__file__).resolve().parents[2] / "var" / "embedded"
+STATE = Path(__file__).resolve().parents[2] / "var"
 
 
 def addresses(state: Path = STATE, *, name: str = "main") -> Addresses:

@@ -1,4 +1,4 @@
-"""Where the services are and who holds them: the small files under `var/` that every process of a checkout reads."""
+"""Where the services are and who holds them: the small files under `var/` that every process reads."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -34,7 +35,7 @@ class Credentials:
 
 
 def addresses(layout: Layout) -> Addresses:
-    """Where the services are, or will be. Reads only; services that never ran get addresses that answer nobody."""
+    """Where the services are, or will be. Reads only; before the first start nobody answers there."""
     return _addresses(layout, _read(layout) or Credentials("", "", "", 0))
 
 
@@ -45,7 +46,7 @@ def running(layout: Layout) -> Addresses | None:
 
 
 def owner(layout: Layout) -> int | None:
-    """The process that holds the services: the lock is the truth, the number in it only its name. Zero: unnamed."""
+    """The process that holds the services, 0 if not yet named. The lock is the truth, its text a label."""
     try:
         handle = os.open(layout.lock, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -72,9 +73,22 @@ def write_private(path: Path, text: str) -> None:
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     with suppress(FileNotFoundError):
         draft.unlink()
-    with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text)
     draft.replace(path)
+
+
+def kept_secret(state: Path, name: str, make: Callable[[], str]) -> str:
+    """A secret drawn by `make` once and kept in a file of mode 0600; processes that race agree on one."""
+    path = state / "secrets" / name
+    if not path.exists():
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        draft = path.with_name(f"{name}.{os.getpid()}")
+        write_private(draft, make())
+        with suppress(FileExistsError):
+            path.hardlink_to(draft)
+        draft.unlink()
+    return path.read_text()
 
 
 def _addresses(layout: Layout, credentials: Credentials) -> Addresses:

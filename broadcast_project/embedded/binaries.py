@@ -74,7 +74,7 @@ def _copy(package: Path, source: Binaries, target: Binaries) -> None:
 def _open_to_all(root: Path) -> None:
     """A strict umask made the copies private; they hold nothing but public programs."""
     for folder, _, files in os.walk(root):
-        os.chmod(folder, 0o755)  # noqa: S103
+        Path(folder).chmod(0o755)
         for name in files:
             path = Path(folder, name)
             path.chmod(0o755 if path.stat().st_mode & 0o100 else 0o644)

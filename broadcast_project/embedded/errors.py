@@ -5,5 +5,5 @@ class EmbeddedError(Exception):
     """The embedded services cannot do what was asked. The message says what to do."""
 
 
-class AlreadyRunning(EmbeddedError):
+class AlreadyRunningError(EmbeddedError):
     """Another process owns these services now."""

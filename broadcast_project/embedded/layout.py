@@ -1,8 +1,9 @@
 """Which folder and file lies where.
 
-An ordinary user's data lies beside the state files, under `var/`. When root runs us the servers must run as somebody
-else, who can enter neither a private home nor our checkout; so data, sockets and a copy of the binaries lie in
-`/var/tmp/broadcast-<hash of the state folder>`. No folder that exists already is given another mode.
+An ordinary user's data lies beside the state files, in `var/embedded`. When root runs us the servers must run
+as somebody else, who can enter neither a private home nor our checkout; so data and sockets lie in
+`/var/tmp/broadcast-<hash of the state folder>`, and a copy of the programs in a folder beside it. No folder
+that exists already is given another mode.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Layout:
     @classmethod
     def of(cls, state: Path, name: str) -> Layout:
         """The places for a state folder, by who we are."""
-        state = state.resolve()
+        state = state.resolve() / "embedded"
         user = _server_user()
         aside = _SHARED / f"broadcast-{_digest(f'{os.geteuid()}:{state}')}"
         base = aside / name if user else state / name

@@ -17,8 +17,8 @@ NAME = "postgres"
 
 _HBA = "# Nobody gets in without the password, not even from this machine.\nlocal all all scram-sha-256\n"
 
-# Small, quiet, and leaving nothing outside the data folder: dynamic shared memory of a server killed with -9 would stay
-# in /dev/shm.
+# Small, quiet, and leaving nothing outside the data folder: dynamic shared memory of a server killed with -9
+# would stay in /dev/shm.
 _SETTINGS = {
     "listen_addresses": "",
     "port": "5432",
@@ -72,8 +72,8 @@ def check_version(layout: Layout, programs: Path) -> None:
     ours = answer.stdout.split()[-1].partition(".")[0]
     if found != ours:
         raise EmbeddedError(
-            f"the data in {layout.postgres} was written by PostgreSQL {found}, this is {ours}. The embedded database"
-            f" is for trying: move that folder away to begin anew, or dump it with PostgreSQL {found} first"
+            f"the data in {layout.postgres} was written by PostgreSQL {found}, this is {ours}. The embedded"
+            f" database is for trying: move that folder away to begin anew, or dump it with PostgreSQL {found}"
         )
 
 
@@ -95,18 +95,8 @@ def process(layout: Layout, programs: Path, *, durable: bool) -> Process:
 
 def answers(layout: Layout, programs: Path) -> bool:
     """Whether it takes connections now."""
-    command = [
-        programs / "pg_isready",
-        "-q",
-        "-t",
-        "3",
-        "-h",
-        layout.sockets,
-        "-p",
-        "5432",
-        "-U",
-        "broadcast",
-    ]
+    program = str(programs / "pg_isready")
+    command = [program, "-q", "-t", "3", "-h", str(layout.sockets), "-p", "5432", "-U", "broadcast"]
     return subprocess.run(command, check=False, timeout=10, env={**os.environ, **_ENV}).returncode == 0
 
 

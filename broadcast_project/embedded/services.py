@@ -14,7 +14,7 @@ from typing import Literal
 from broadcast_project.embedded import addresses as places
 from broadcast_project.embedded import binaries, postgres, strays, valkey
 from broadcast_project.embedded.addresses import Addresses, Credentials
-from broadcast_project.embedded.errors import AlreadyRunning, EmbeddedError
+from broadcast_project.embedded.errors import AlreadyRunningError, EmbeddedError
 from broadcast_project.embedded.layout import Layout
 from broadcast_project.supervisor import Supervisor, SupervisorError
 
@@ -31,8 +31,9 @@ _STOP_SIGNALS: dict[Mode, int] = {"smart": signal.SIGTERM, "fast": signal.SIGINT
 class Embedded:
     """PostgreSQL and Valkey for trying and testing, alive from `start` to `stop` and restarted when they die.
 
-    `state` holds lock, addresses and logs; `name` tells several pairs in it apart. With `durable=False` the data is
-    new at each start, gone after `stop`, and not synced to disk. Both servers end when the owner is killed.
+    `state` (the checkout's `var`) holds lock, addresses and logs; `name` tells several pairs in it apart.
+    With `durable=False` the data is new at each start, gone after `stop`, and not synced to disk. Both servers
+    end when the owner is killed.
     """
 
     def __init__(self, state: Path, *, name: str = "main", durable: bool = True) -> None:
@@ -44,7 +45,7 @@ class Embedded:
     def start(self) -> Addresses:
         """Take the services and return where they are, once both answer.
 
-        AlreadyRunning when another process holds them; EmbeddedError, with what to do, when they cannot run.
+        AlreadyRunningError when another process holds them; EmbeddedError, with what to do, when they can't run.
         """
         self._take_lock()
         try:
@@ -179,7 +180,7 @@ class Embedded:
             # A process that only asks who holds the lock has it for an instant.
             if time.monotonic() > deadline:
                 os.close(handle)
-                raise AlreadyRunning(
+                raise AlreadyRunningError(
                     f"the embedded services of {layout.state} are held by process {places.owner(layout)}"
                 )
             time.sleep(0.02)

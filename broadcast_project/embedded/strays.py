@@ -30,12 +30,12 @@ def await_end(folders: Iterable[Path], *, patience: float = 15.0) -> None:
 
 
 def processes_in(folders: Iterable[Path]) -> set[int]:
-    """Processes whose working folder is one of these: both servers and all their children stand in their data."""
+    """Processes whose working folder is one of these: the servers and their children stand in their data."""
     wanted = {str(folder) for folder in folders}
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
-                if os.readlink(entry / "cwd") in wanted:
+                if str((entry / "cwd").readlink()) in wanted:
                     found.add(int(entry.name))
     return found

@@ -1,4 +1,4 @@
-"""Keeps processes alive: restarts what dies, stops all in time, leaves nothing behind when it is itself killed."""
+"""Keeps processes alive: restarts what dies, stops all in time, leaves nothing behind when itself killed."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class _Child:
 class Supervisor:
     """Runs `processes` with `env` (default: this process's) until `stop()`.
 
-    One thread starts and watches all of them, for the kernel ties a child to the thread that made it: started from a
-    request or a test's thread it would die with that thread. `log(name, line)` receives each line of output.
+    One thread starts and watches all of them, for the kernel ties a child to the thread that made it: started
+    from a request's thread it would die with that. `log(name, line)` receives each line of output.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class Supervisor:
         self._await(lambda: child.alive, 10.0, f"start {name}")
 
     def wait_ready(self, ready: Callable[[], bool], *, timeout: float = 60.0, interval: float = 0.1) -> None:
-        """Poll `ready` until it is true; SupervisorError after `timeout` seconds or when the supervisor broke."""
+        """Poll `ready` until it is true. SupervisorError after `timeout` seconds, or when all was stopped."""
         deadline = time.monotonic() + timeout
         with self._state:
             while not self._unlocked(ready):
@@ -217,7 +217,7 @@ def _ended(pid: int) -> bool:
 
 
 def _kill_group(pid: int) -> None:
-    """End what an unreaped process left of its group: a web server killed with -9 leaves workers that hold the port."""
+    """End what an unreaped process left of its group: a killed web server leaves workers on its port."""
     with suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
 

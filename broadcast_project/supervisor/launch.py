@@ -2,8 +2,8 @@
 
     python -I -S launch.py PARENT_PID DEATH_SIGNAL UID:GID|- PROGRAM ARGUMENT...
 
-A step of its own between `fork` and the program, because `preexec_fn` is unsafe in a process with threads, and
-because the kernel forgets the death signal whenever the user changes: it must be set after that.
+A step of its own between `fork` and the program, because `preexec_fn` is unsafe in a process with threads,
+and because the kernel forgets the death signal whenever the user changes: it must be set after that.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ class Process:
     """One program to keep alive.
 
     `env` is added to the supervisor's own. `output` is a file to append to; without one each line goes to the
-    supervisor's log. `stop_signal` asks it to end, `death_signal` is what the kernel sends it when its supervisor is
-    killed.
+    supervisor's log. `stop_signal` asks it to end, `death_signal` is what the kernel sends it when its
+    supervisor is killed.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Process:
     death_signal: int = signal.SIGTERM
 
     def spawn(self, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        """Start it in a session of its own. The calling *thread* is the parent: when it ends, so does the process."""
+        """Start it in a session of its own. Its parent is the calling *thread*: both end together."""
         user = f"{self.user.uid}:{self.user.gid}" if self.user else "-"
         shim = [
             sys.executable,
