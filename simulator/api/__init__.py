@@ -1,0 +1,1 @@
+"""WAHA's HTTP interface."""

@@ -1,0 +1,262 @@
+"""One WhatsApp session: its life, its account, and the events it emits."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from simulator import addresses
+from simulator.delivery import Hook
+from simulator.engines import ENGINES, Engine, Me
+from simulator.envelope import Envelope, environment
+from simulator.messages import MessageStore
+from simulator.states import (
+    CONNECT_SECONDS,
+    KNOWN_NAME_LAG_SECONDS,
+    OFFLINE_TRIES,
+    QR_SECONDS,
+    RECONNECT_SECONDS,
+    WORKING_LAG_SECONDS,
+    Lifecycle,
+    Status,
+)
+
+if TYPE_CHECKING:
+    from simulator.world import World
+
+ABSENT: Any = object()
+
+
+class ScanError(Exception):
+    """There is no QR to scan now, or it is another one."""
+
+
+class Session:
+    """Held by the world under its name. `config` is ABSENT when it never had any."""
+
+    def __init__(self, world: "World", name: str, config: Any = ABSENT) -> None:
+        self._world = world
+        self.name = name
+        self.config = config
+        self.engine: Engine = ENGINES[world.options.engine]
+        self.lifecycle = Lifecycle()
+        self.messages = MessageStore()
+        self.me: Me | None = None
+        self.phone: str | None = None
+        self.push_name = ""
+        self.is_revoked = False
+        self.activity_ms: int | None = None
+        self.qr: str | None = None
+        self._qr_count = 0
+        self._offline_tries = 0
+        self._step: asyncio.TimerHandle | None = None
+        self._late_status: asyncio.TimerHandle | None = None
+        self._deferred: list[Callable[[], None]] = []
+        self._hooks: tuple[Hook, ...] = ()
+        self._hooks_of: dict[str, tuple[Hook, ...]] = {}
+        self._envelope = self._new_envelope()
+
+    @property
+    def status(self) -> Status:
+        return self.lifecycle.status
+
+    @property
+    def is_working(self) -> bool:
+        return self.lifecycle.status is Status.WORKING
+
+    @property
+    def store_enabled(self) -> bool:
+        """NOWEB keeps nothing unless told to; the other engines always do."""
+        if self.engine.name != "NOWEB":
+            return True
+        config = self.config if isinstance(self.config, dict) else {}
+        noweb = config.get("noweb") or {}
+        return bool((noweb.get("store") or {}).get("enabled"))
+
+    # -- its life ---------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """From STOPPED; webhooks are read from the configuration now and not again."""
+        config = self.config if isinstance(self.config, dict) else {}
+        self._hooks = tuple(Hook.from_config(entry) for entry in config.get("webhooks") or ())
+        self._hooks_of.clear()
+        self._envelope = self._new_envelope()
+        self.me = None
+        self._move(Status.STARTING)
+        self._after(CONNECT_SECONDS, self._connected)
+
+    def stop(self) -> None:
+        self._cancel_step()
+        self.qr = None
+        self._move(Status.STOPPED)
+        self.me = None
+
+    def forget_account(self) -> None:
+        """What a logout erases."""
+        self.phone = None
+        self.push_name = ""
+        self.is_revoked = False
+        self.messages.clear()
+        self._deferred.clear()
+
+    def scan(self, *, phone: str, push_name: str, qr: str | None = None) -> None:
+        """A phone scans the QR shown now; raises ScanError when that is not possible."""
+        if self.status is not Status.SCAN_QR_CODE or self.qr is None:
+            raise ScanError(f"the session is {self.status}")
+        if qr is not None and qr != self.qr:
+            raise ScanError("this QR is no longer the current one")
+        self.qr = None
+        self.phone = phone
+        self.push_name = push_name
+        self.is_revoked = False
+        self.me = {"id": f"{phone}@c.us", "lid": addresses.lid_of(phone)}
+        self._after(RECONNECT_SECONDS, self._reconnect)
+
+    def request_code(self, phone: str) -> str:
+        """`me` is set though nothing is linked: so it was measured."""
+        self.me = {"id": f"{phone}@c.us", "pushName": "~", "lid": ""}
+        return self._world.ids.pairing_code()
+
+    def unlink(self, *, revoke: bool = True) -> None:
+        """The phone's owner removes the linked device; a mere restart then fails again if `revoke`."""
+        self._cancel_step()
+        self.is_revoked = revoke
+        self._move(Status.FAILED)
+
+    def drop(self, *, stay: bool = False) -> None:
+        """The socket is lost. Routine: back in seconds; with `stay`, not before `restore`."""
+        self._move(Status.STARTING)
+        self._offline_tries = 1
+        self._after(RECONNECT_SECONDS, self._try_offline if stay else self._reconnect_now)
+
+    def restore(self) -> None:
+        """The network is back."""
+        if self.status is Status.STARTING:
+            self._reconnect_now()
+
+    def _connected(self) -> None:
+        if self.is_revoked:
+            self._move(Status.FAILED)
+        elif self.phone is None:
+            self._qr_count = 0
+            self._show_qr()
+        else:
+            self.me = {"id": f"{self.phone}@c.us", "lid": addresses.lid_of(self.phone)}
+            self._move(Status.WORKING)
+            self._run_deferred()
+
+    def _show_qr(self) -> None:
+        if self._qr_count == len(QR_SECONDS):
+            self.qr = None
+            self._move(Status.FAILED)
+            return
+        self.qr = self._world.ids.qr()
+        self._move(Status.SCAN_QR_CODE)
+        self._after(QR_SECONDS[self._qr_count], self._show_qr)
+        self._qr_count += 1
+
+    def _reconnect(self) -> None:
+        self._move(Status.STARTING)
+        self._reconnect_now()
+
+    def _reconnect_now(self) -> None:
+        self._after(CONNECT_SECONDS, self._connected)
+
+    def _try_offline(self) -> None:
+        self._offline_tries += 1
+        if self._offline_tries > OFFLINE_TRIES:
+            self._move(Status.FAILED)
+            return
+        self._move(Status.STARTING)
+        self._after(RECONNECT_SECONDS, self._try_offline)
+
+    def _move(self, status: Status) -> None:
+        self.lifecycle.move(status, at_ms=self._world.clock.now_ms())
+        self._world.signal.notify()
+        if self._late_status is not None:
+            self._late_status.cancel()
+            self._late_status = None
+        if status is Status.WORKING:
+            is_known = any(past is Status.WORKING for past, _ in self.lifecycle.history[:-1])
+            lag = KNOWN_NAME_LAG_SECONDS if is_known else WORKING_LAG_SECONDS
+            self._late_status = self._world.clock.later(lag, self._announce_working)
+        else:
+            self._announce()
+
+    def _announce_working(self) -> None:
+        if self.me is not None:
+            self.me = {"id": self.me["id"], "pushName": self.push_name, "lid": self.me["lid"]}
+        self._announce()
+
+    def _announce(self) -> None:
+        self.emit("session.status", self.lifecycle.as_payload(self.name))
+
+    def _after(self, seconds: float, call: Callable[[], None]) -> None:
+        self._cancel_step()
+        self._step = self._world.clock.later(seconds, call)
+
+    def _cancel_step(self) -> None:
+        if self._step is not None:
+            self._step.cancel()
+            self._step = None
+
+    # -- what it tells ----------------------------------------------------------------------------
+
+    def when_working(self, call: Callable[[], None]) -> None:
+        """Now, or when it is connected again: what happened meanwhile comes late."""
+        if self.is_working:
+            call()
+        else:
+            self._deferred.append(call)
+
+    def emit(self, event: str, payload: Any, *, event_id: str | None = None) -> list[asyncio.Task[bool]]:
+        """Post an event to the hooks that want it; returns the deliveries begun."""
+        hooks = self._hooks_of.get(event)
+        if hooks is None:
+            hooks = self._hooks_of[event] = tuple(hook for hook in self._hooks if hook.wants(event))
+        if not hooks:
+            return []
+        world = self._world
+        now_ms = world.clock.now_ms()
+        body = self._envelope.build(
+            event_id=event_id or world.ids.event(now_ms),
+            timestamp_ms=now_ms,
+            event=event,
+            me=self.me,
+            payload=payload,
+        )
+        copies = world.faults.webhook_copies(session=self.name, event=event) if world.faults.rules else 1
+        return [
+            world.deliveries.post(hook, event=event, session=self.name, body=body, timestamp_ms=now_ms)
+            for hook in hooks
+            for _ in range(copies)
+        ]
+
+    def describe(self, *, with_engine: bool = True) -> dict[str, Any]:
+        """The SessionDTO of WAHA; the list leaves the engine out."""
+        found: dict[str, Any] = {"name": self.name, "status": self.status.value}
+        if self.config is not ABSENT:
+            found["config"] = self.config
+        is_running = self.lifecycle.is_running
+        activity = {} if is_running and self.activity_ms is None else {"activity": self.activity_ms}
+        found |= {
+            "me": self.me,
+            "presence": None,
+            "timestamps": activity if is_running else {"activity": None},
+        }
+        if with_engine:
+            found["engine"] = {"engine": self.engine.name} if is_running else {}
+        return found
+
+    def _new_envelope(self) -> Envelope:
+        config = self.config if isinstance(self.config, dict) else {}
+        options = self._world.options
+        return Envelope(
+            session=self.name,
+            metadata=config.get("metadata"),
+            environment=environment(version=options.version, engine=self.engine.name, tier=options.tier),
+        )
+
+    def _run_deferred(self) -> None:
+        waiting, self._deferred = self._deferred, []
+        for call in waiting:
+            call()
