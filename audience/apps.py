@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class AudienceConfig(AppConfig):
+    name = "audience"
+    default_auto_field = "django.db.models.BigAutoField"

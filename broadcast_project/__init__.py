@@ -1,0 +1,1 @@
+"""Composition: settings, URLs, the Celery application, commands that need several rooms."""

@@ -1,0 +1,263 @@
+"""All settings, from the environment only. Each variable is explained in .env.example."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+from django.urls import reverse_lazy
+from django.utils.translation import gettext_lazy as _
+
+from broadcast_project import embedded
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+STATE_DIR = BASE_DIR / "var"
+env = environ.Env()
+
+
+def _given(name: str) -> str:
+    return env.str(name, default="").strip()
+
+
+def _kept_secret(name: str) -> str:
+    """A secret of the environment; without a DATABASE_URL (trying it out) one made once and kept in var/."""
+    if value := _given(name):
+        return value
+    if _given("DATABASE_URL"):
+        raise ImproperlyConfigured(f"{name} is required where DATABASE_URL is set")
+    return embedded.kept_secret(STATE_DIR, name.lower(), lambda: secrets.token_urlsafe(48))
+
+
+def _url(name: str, default: str = "") -> str:
+    """An absolute http(s) URL without a trailing slash, or the default."""
+    value = _given(name) or default
+    parts = urlsplit(value)
+    if value and (parts.scheme not in {"http", "https"} or not parts.hostname):
+        raise ImproperlyConfigured(f"{name} must be an http:// or https:// URL")
+    return value.rstrip("/")
+
+
+def _positive(name: str, default: float) -> float:
+    value = env.float(name, default=default)
+    if value <= 0:
+        raise ImproperlyConfigured(f"{name} must be greater than 0")
+    return value
+
+
+# Django
+DEBUG = env.bool("DEBUG", default=False)
+SECRET_KEY = _kept_secret("SECRET_KEY")
+FIELD_ENCRYPTION_KEYS = [key for key in _kept_secret("FIELD_ENCRYPTION_KEYS").split(",") if key]
+PORT = env.int("PORT", default=8000)
+PUBLIC_BASE_URL = _url("PUBLIC_BASE_URL", f"http://127.0.0.1:{PORT}")
+_PUBLIC = urlsplit(PUBLIC_BASE_URL)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=sorted({_PUBLIC.hostname or "", "127.0.0.1", "localhost"}))
+CSRF_TRUSTED_ORIGINS = [f"{_PUBLIC.scheme}://{_PUBLIC.netloc}"]
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.postgres",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_standardized_errors",
+    "django_celery_beat",
+    "permissions",
+    "events",
+    "audience",
+    "messaging",
+    "channels_waha",
+    "broadcasts",
+    "broadcast_project",
+]
+
+MIDDLEWARE = [
+    "permissions.middleware.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "permissions.middleware.TrailingSlashMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "broadcast_project.urls"
+WSGI_APPLICATION = "broadcast_project.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+AUTH_USER_MODEL = "permissions.User"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+LANGUAGE_CODE = "pt-br"
+LANGUAGES = [("pt-br", _("Portuguese")), ("en", _("English"))]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+TIME_ZONE = "America/Sao_Paulo"
+USE_I18N = True
+USE_TZ = True
+
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+# Assets come from the packages they are shipped in: nothing to collect before a first run.
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = False
+
+_HTTPS = PUBLIC_BASE_URL.startswith("https://")
+SESSION_COOKIE_SECURE = _HTTPS
+CSRF_COOKIE_SECURE = _HTTPS
+# A redirected webhook loses its body (WAHA follows 301 as a GET), so https is the proxy's to demand.
+SECURE_SSL_REDIRECT = False
+SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", default=31_536_000) if _HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = _HTTPS
+SECURE_HSTS_PRELOAD = _HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_PROXY", default=False) else None
+SILENCED_SYSTEM_CHECKS = ["security.W008"]
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+WEBHOOK_MAX_BYTES = 10 * 1024 * 1024
+
+# PostgreSQL, always
+DATABASES = {"default": env.db_url_config(_given("DATABASE_URL") or embedded.addresses(STATE_DIR).database_url)}
+if "postgresql" not in DATABASES["default"]["ENGINE"]:
+    raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL database (postgres://…)")
+DATABASES["default"] |= {
+    "CONN_MAX_AGE": 0,
+    # After a database restart every pooled connection would fail once without it.
+    "CONN_HEALTH_CHECKS": True,
+    "OPTIONS": {
+        # What the URL says after its question mark: sslmode, or the folder of a Unix socket.
+        **DATABASES["default"].get("OPTIONS", {}),
+        "pool": {"min_size": 1, "max_size": env.int("DATABASE_POOL_SIZE", default=8), "timeout": 10},
+        # Django's default is never to prepare; the engine's statements halve PostgreSQL's time by it.
+        "prepare_threshold": 5,
+        "options": "-c statement_timeout=30000 -c lock_timeout=10000"
+        " -c idle_in_transaction_session_timeout=60000",
+    },
+}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# Redis or Valkey: a doorbell, never the memory
+REDIS_URL = _given("REDIS_URL") or embedded.addresses(STATE_DIR).redis_url
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+
+# Celery: the measured settings (docs/decisions) for a broker that may lose everything
+CELERY_BROKER_URL = REDIS_URL
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_DEFAULT_QUEUE = "default"
+CELERY_TASK_ROUTES = {
+    "messaging.tasks.send_message": {"queue": "send"},
+    "messaging.tasks.apply_events": {"queue": "inbound"},
+}
+# Early acks: the lease on the row outlives a lost worker in seconds, the broker's timeout in minutes.
+CELERY_TASK_ACKS_LATE = False
+CELERY_TASK_REJECT_ON_WORKER_LOST = False
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_CONSUMER = "broadcast_project.celery_consumer:PacedConsumer"
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 25
+CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE = True
+CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 900,
+    "socket_timeout": 30,
+    "socket_connect_timeout": 5,
+    "socket_keepalive": True,
+    "health_check_interval": 25,
+    "unacked_restore_interval": 10,
+    "unacked_restore_throttle": 1,
+}
+CELERY_TIMEZONE = "UTC"
+CELERY_ENABLE_UTC = True
+CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+
+# The engine. Flow tests shorten these; the pace itself is messaging.rules.
+SEND_WORKER_RATE = env.str("SEND_WORKER_RATE", default="100/s")
+DISPATCH_TICK_SECONDS = _positive("DISPATCH_TICK_SECONDS", 0.15)
+DISPATCH_BACKLOG = env.int("DISPATCH_BACKLOG", default=200)
+CLAIM_LEASE_SECONDS = _positive("CLAIM_LEASE_SECONDS", 20)
+SEND_DEADLINE_SECONDS = _positive("SEND_DEADLINE_SECONDS", 20)
+FIRST_BYTE_SECONDS = _positive("FIRST_BYTE_SECONDS", 2)
+EVIDENCE_SECONDS = _positive("EVIDENCE_SECONDS", 300)
+ECHO_PATIENCE_SECONDS = _positive("ECHO_PATIENCE_SECONDS", 30)
+FEED_AHEAD_SECONDS = _positive("FEED_AHEAD_SECONDS", 40)
+BEAT_SECONDS = env.int("BEAT_SECONDS", default=60)
+WEBHOOK_RETENTION_DAYS = env.int("WEBHOOK_RETENTION_DAYS", default=90)
+# Tests of crashes kill the process at a named point: "after_gate_commit", or "after_gate_commit:3".
+FAULT_POINT = _given("FAULT_POINT")
+
+CHANNEL_ADAPTERS = {"waha": "channels_waha.adapter.WahaAdapter"}
+
+# WAHA
+WAHA_BASE_URL = _url("WAHA_BASE_URL")
+WAHA_API_KEY = _given("WAHA_API_KEY")
+for _present, _absent in (("WAHA_BASE_URL", "WAHA_API_KEY"), ("WAHA_API_KEY", "WAHA_BASE_URL")):
+    if _given(_present) and not _given(_absent):
+        raise ImproperlyConfigured(f"{_present} is set, so {_absent} is needed too")
+WAHA_LIFECYCLE_TIMEOUT_SECONDS = _positive("WAHA_LIFECYCLE_TIMEOUT_SECONDS", 45)
+# Where WAHA reaches us; other than PUBLIC_BASE_URL inside a private network.
+WEBHOOK_BASE_URL = _url("WEBHOOK_BASE_URL", PUBLIC_BASE_URL)
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["permissions.api.authentication.ApiKeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["permissions.api.permissions.HasScope"],
+    "DEFAULT_PARSER_CLASSES": ["permissions.api.parsers.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "EXCEPTION_HANDLER": "permissions.api.errors.handle",
+    "UNICODE_JSON": True,
+    "UNAUTHENTICATED_USER": None,
+}
+DRF_STANDARDIZED_ERRORS = {"EXCEPTION_FORMATTER_CLASS": "permissions.api.errors.Formatter"}
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"redact": {"()": "permissions.logs.RedactingFilter"}},
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {
+        "console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["redact"]},
+    },
+    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
+    "loggers": {"django.server": {"handlers": ["console"], "propagate": False}},
+}
+
+UNFOLD = {
+    "SITE_TITLE": "Broadcast",
+    "SITE_HEADER": "Broadcast",
+    "SITE_URL": reverse_lazy("admin:index"),
+    "SHOW_HISTORY": False,
+    "SHOW_VIEW_ON_SITE": False,
+    "SHOW_LANGUAGES": True,
+}

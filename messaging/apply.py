@@ -1,0 +1,154 @@
+"""Raw events understood: in order, idempotently, one applier per channel at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db import DataError, Error, IntegrityError, OperationalError, transaction
+
+from messaging import adapters, db, receipts
+from messaging.adapters import AccountChange, Ack, ChannelAdapter, Echo, ParsedEvent, UnreadableEvent
+from messaging.faults import Point, reach
+from messaging.models import Channel, WebhookEvent
+
+log = logging.getLogger(__name__)
+
+BATCH = 500
+MAX_ATTEMPTS = 20
+ECHO_RETRY_SECONDS = 2.0
+OPEN = (WebhookEvent.State.RECEIVED, WebhookEvent.State.ERROR)
+
+
+class NotYet(Exception):
+    """The event can't be understood before something else has happened; it is looked at again soon."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Events of one channel on their way: acks are gathered and applied together."""
+
+    channel: Channel
+    adapter: ChannelAdapter
+    acks: list[Ack] = field(default_factory=list)
+    with_acks: list[WebhookEvent] = field(default_factory=list)
+
+
+def apply_channel(channel_id: UUID, *, now: datetime) -> int:
+    """Apply the open events of one channel, a batch at a time; how many were done.
+
+    Where another applier is at it, nothing is done here: it takes what is there.
+    """
+    total = 0
+    while True:
+        with transaction.atomic():
+            (ours,) = db.row("SELECT pg_try_advisory_xact_lock(hashtextextended(%s, 1))", [str(channel_id)])
+            if not ours:
+                return total
+            events = list(
+                WebhookEvent.objects.filter(channel_id=channel_id, state__in=OPEN, next_try_at__lte=now)
+                .select_for_update(skip_locked=True, of=("self",))
+                .order_by("id")[:BATCH]
+            )
+            if events:
+                channel = Channel.unscoped.select_related("organization").get(pk=channel_id)
+                _apply(_Batch(channel, adapters.for_kind(channel.kind)), events, now)
+                total += len(events)
+        if len(events) < BATCH:
+            return total
+
+
+def _apply(batch: _Batch, events: Sequence[WebhookEvent], now: datetime) -> None:
+    """Acks go set-wise, everything else in a savepoint of its own: a poisoned event holds up no other."""
+    for event in events:
+        try:
+            with transaction.atomic():
+                _apply_one(batch, event, now)
+        except NotYet:
+            event.next_try_at = now + timedelta(seconds=ECHO_RETRY_SECONDS)
+            event.save(update_fields=["next_try_at"])
+        except UnreadableEvent as error:
+            _fail(event, f"unreadable: {error}", now)
+        except (DataError, IntegrityError, ValueError, TypeError, LookupError) as error:
+            # Types only: messages of such errors quote what people wrote.
+            log.exception("webhook event %s could not be applied", event.pk)
+            _fail(event, type(error).__name__, now)
+    reach(Point.INSIDE_APPLY)
+    _flush(batch, now)
+
+
+def _apply_one(batch: _Batch, event: WebhookEvent, now: datetime) -> None:
+    parsed = batch.adapter.parse_webhook(bytes(event.body), received_at=event.received_at)
+    event.event_type = parsed.type[:64]
+    acks = [update for update in parsed.updates if isinstance(update, Ack)]
+    for update in parsed.updates:
+        if isinstance(update, Echo):
+            _apply_echo(batch, event, update, now)
+        elif isinstance(update, AccountChange):
+            batch.adapter.apply_account_change(batch.channel.pk, update, now=now)
+    if acks:
+        batch.acks += acks
+        batch.with_acks.append(event)
+    else:
+        _finish(event, parsed, now)
+
+
+def _apply_echo(batch: _Batch, event: WebhookEvent, echo: Echo, now: datetime) -> None:
+    """An echo is ours by id, else by content; an unknown one waits while one of ours may still be it."""
+    if receipts.match_echo(batch.channel.pk, echo, batch.adapter.addresses_of(echo.address)):
+        return
+    patience = timedelta(seconds=settings.ECHO_PATIENCE_SECONDS)
+    if event.received_at + patience > now and receipts.is_lane_busy(batch.channel.pk):
+        raise NotYet
+    receipts.record_external(batch.channel, echo)
+
+
+def _flush(batch: _Batch, now: datetime) -> None:
+    """All acks of the batch in one statement; one by one where one of them poisons it."""
+    try:
+        with transaction.atomic():
+            receipts.apply_acks(batch.channel.pk, batch.acks)
+    except OperationalError:
+        # A deadlock or a lost connection: the whole batch is taken again.
+        raise
+    except Error:
+        log.exception("acks of channel %s could not be applied together", batch.channel.pk)
+        for event in batch.with_acks:
+            _apply_alone(batch, event, now)
+        return
+    for event in batch.with_acks:
+        _finish(event, ParsedEvent(event.event_type, batch.acks), now)
+
+
+def _apply_alone(batch: _Batch, event: WebhookEvent, now: datetime) -> None:
+    parsed = batch.adapter.parse_webhook(bytes(event.body), received_at=event.received_at)
+    try:
+        with transaction.atomic():
+            receipts.apply_acks(
+                batch.channel.pk, [update for update in parsed.updates if isinstance(update, Ack)]
+            )
+    except Error as error:
+        _fail(event, type(error).__name__, now)
+    else:
+        _finish(event, parsed, now)
+
+
+def _finish(event: WebhookEvent, parsed: ParsedEvent, now: datetime) -> None:
+    event.state = WebhookEvent.State.APPLIED if parsed.updates else WebhookEvent.State.IGNORED
+    event.attempts += 1
+    event.applied_at, event.next_try_at, event.error = now, None, ""
+    event.save(update_fields=["state", "event_type", "attempts", "applied_at", "next_try_at", "error"])
+
+
+def _fail(event: WebhookEvent, error: str, now: datetime) -> None:
+    """Back-off of 2^n seconds, at most ten minutes; after MAX_ATTEMPTS it is dead and shown as such."""
+    event.attempts += 1
+    dead = event.attempts >= MAX_ATTEMPTS
+    event.state = WebhookEvent.State.DEAD if dead else WebhookEvent.State.ERROR
+    event.next_try_at = None if dead else now + timedelta(seconds=min(2.0**event.attempts, 600.0))
+    event.error = error[:300]
+    event.save(update_fields=["state", "event_type", "attempts", "next_try_at", "error"])

@@ -1,0 +1,81 @@
+"""Periodic runs: one at a time wherever beat runs, each a row, one failing without stopping the others."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+
+from django.db import connection, transaction
+
+from messaging import apply, db, doorbell, lanes, recovery
+from messaging.models import CronRun, WebhookEvent
+
+log = logging.getLogger(__name__)
+
+# A step names itself and says how many items it dealt with.
+Step = tuple[str, Callable[[], int]]
+
+
+def run(name: str, *steps: Step) -> CronRun | None:
+    """Run the steps of one periodic task under its lock; None where another run holds it.
+
+    The lock is of the session, since steps talk to the network and must hold no transaction; it ends with
+    the connection at the latest.
+    """
+    (ours,) = db.row("SELECT pg_try_advisory_lock(hashtextextended(%s, 2))", [name])
+    if not ours:
+        return None
+    try:
+        record = CronRun.objects.create(name=name, started_at=db.database_now())
+        for step, work in steps:
+            try:
+                record.items_processed += work()
+            except Exception as error:  # noqa: BLE001 - the edge: one step failing does not stop the others
+                log.exception("%s: %s failed", name, step)
+                record.errors.append(f"{step}: {type(error).__name__}")
+        record.finished_at = db.database_now()
+        record.save(update_fields=["items_processed", "errors", "finished_at"])
+        return record
+    finally:
+        if connection.connection is not None and not connection.connection.closed:
+            db.rows("SELECT pg_advisory_unlock(hashtextextended(%s, 2))", [name])
+
+
+def recover_stuck_messages() -> CronRun | None:
+    """What got stuck is looked up, named or freed; nothing is sent again."""
+    return run(
+        "recover-stuck-messages",
+        ("free lanes", lanes.free_overdue),
+        ("resolve stuck messages", recovery.resolve_stuck),
+        ("end queued messages", recovery.end_queued),
+        ("wake lanes", lanes.wake_sleepers),
+    )
+
+
+def replay_webhooks() -> CronRun | None:
+    """Ring for every channel that has open events whose time has come."""
+    return run("webhook-replay", ("ring for open events", ring_open_events))
+
+
+def ring_open_events() -> int:
+    """Ring the appliers of channels with open events; how many channels."""
+    due = (
+        WebhookEvent.objects.filter(state__in=apply.OPEN, next_try_at__lte=db.database_now())
+        .order_by()
+        .values_list("channel_id", flat=True)
+        .distinct()
+    )
+    channel_ids = [channel_id for channel_id in due if channel_id is not None]
+    for channel_id in channel_ids:
+        doorbell.ring_apply(channel_id)
+    return len(channel_ids)
+
+
+def drop_old_events(days: int, *, limit: int = 5000) -> int:
+    """Drop raw events older than ``days``, in batches, and never one that is still to be applied."""
+    before = db.database_now() - timedelta(days=days)
+    with transaction.atomic():
+        old = WebhookEvent.objects.filter(received_at__lt=before).exclude(state__in=apply.OPEN)
+        number, _ = WebhookEvent.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:limit])).delete()
+    return number

@@ -1,0 +1,46 @@
+"""The engine's statements, run on a connection borrowed for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import psycopg
+from django.db import connection
+
+
+@contextmanager
+def borrowed() -> Iterator[None]:
+    """Give the connection back to the pool at the end, unless a transaction holds it.
+
+    Threads that wait on a gateway would else starve the pool: each kept its connection while it waited.
+    """
+    try:
+        yield
+    finally:
+        if not connection.in_atomic_block:
+            connection.close()
+
+
+def rows(
+    statement: str, parameters: Sequence[Any] | Mapping[str, Any] = ()
+) -> list[tuple[Any, ...]]:
+    """Run one prepared statement and give its rows. Raises django.db's errors."""
+    connection.ensure_connection()
+    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+        cursor.execute(statement, parameters, prepare=True)  # type: ignore[arg-type]
+        return cursor.fetchall() if cursor.description else []
+
+
+def row(statement: str, parameters: Sequence[Any] = ()) -> tuple[Any, ...]:
+    """The first row of a statement that always has one."""
+    return rows(statement, parameters)[0]
+
+
+def database_now() -> datetime:
+    """The database's clock: the one that orders everything."""
+    (now,) = row("SELECT clock_timestamp()")
+    assert isinstance(now, datetime)
+    return now

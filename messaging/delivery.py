@@ -1,0 +1,201 @@
+"""One message from its claim to what became of it: prepare → gate → send → settle."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+
+from messaging import adapters, db, gate, retries, rules
+from messaging.adapters import ChannelAdapter, ChannelError, Outgoing
+from messaging.faults import Point, reach
+from messaging.gate import Verdict
+from messaging.lanes import Claim
+
+log = logging.getLogger(__name__)
+
+_LOAD = """
+SELECT c.kind, m.type, m.address, m.text, m.faults, l.failures
+FROM messages m JOIN channels c ON c.id = m.channel_id JOIN lanes l ON l.channel_id = m.channel_id
+WHERE m.id = %s AND m.status = 'claimed' AND m.lease = %s
+"""
+# A gate whose answer never came: whatever it recorded, this process has sent nothing.
+_UNBEGUN = "SELECT attempt FROM messages WHERE id = %s AND status = 'sending' AND lease = %s"
+# A connection may be lost to a restart of the database; errors of data are not cured by asking again.
+_LOST = (OperationalError, InterfaceError)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What a worker holds of a claimed message."""
+
+    claim: Claim
+    adapter: ChannelAdapter
+    outgoing: Outgoing
+    faults: int
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Result:
+    """What is to be settled."""
+
+    outcome: retries.Outcome
+    provider_id: str | None = None
+    code: str = ""
+    detail: str = ""
+
+
+_SENT = retries.Outcome("sent")
+
+
+def deliver(claim: Claim) -> str:
+    """Send one claimed message, if it may; the word of what happened, for the log and the tests.
+
+    Safe to call twice, late, or for a claim that is gone: the row and its lease decide.
+    """
+    with db.borrowed():
+        work = _load(claim)
+    if work is None:
+        # Gone or taken over; but a claim canceled meanwhile still holds its lane.
+        with db.borrowed():
+            return gate.ask(claim, None).verdict
+    if work.adapter.is_slow_to_prepare(work.outgoing) and (refusal := _prepare(work)) is not None:
+        return refusal
+    try:
+        with db.borrowed():
+            answer = gate.ask(claim, work.outgoing.provider_id)
+    except _LOST as error:
+        log.warning("the gate's answer for %s was lost: %s", claim.message_id, type(error).__name__)
+        _take_back(claim)
+        return "gate_lost"
+    if answer.verdict is not Verdict.GO:
+        return answer.verdict
+    reach(Point.AFTER_GATE_COMMIT)
+    result = _send(work, answer.attempt)
+    reach(Point.BEFORE_SETTLE_COMMIT)
+    settle(claim, answer.attempt, result)
+    reach(Point.AFTER_SETTLE)
+    return result.outcome.result
+
+
+def _load(claim: Claim) -> _Work | None:
+    found = db.rows(_LOAD, [claim.message_id, claim.lease])
+    if not found:
+        return None
+    kind, type_, address, text, faults, failures = found[0]
+    adapter = adapters.for_kind(kind)
+    outgoing = Outgoing(
+        message_id=claim.message_id,
+        channel_id=claim.channel_id,
+        type=type_,
+        address=address,
+        text=text,
+        attempt=0,
+        provider_id=adapter.new_provider_id(claim.channel_id),
+    )
+    return _Work(claim, adapter, outgoing, faults, failures)
+
+
+def _prepare(work: _Work) -> str | None:
+    """What is slow comes after a read-only verdict: who opted out sees no "typing…" either.
+
+    Where it fails, the message goes through no gate: the claim ends with its lease.
+    """
+    with db.borrowed():
+        verdict = gate.judge(work.claim)
+    if verdict not in {Verdict.GO, Verdict.FIGURES_STALE}:
+        with db.borrowed():
+            return gate.ask(work.claim, work.outgoing.provider_id).verdict
+    try:
+        work.adapter.prepare(work.outgoing, deadline=time.monotonic() + settings.CLAIM_LEASE_SECONDS / 2)
+    except ChannelError as error:
+        log.warning("message %s was not prepared: %s", work.claim.message_id, error.code)
+        return "not_prepared"
+    return None
+
+
+def _send(work: _Work, attempt: int) -> _Result:
+    started = time.monotonic()
+    outgoing = replace(work.outgoing, attempt=attempt)
+    try:
+        provider_id = work.adapter.send(
+            outgoing,
+            start_by=started + settings.FIRST_BYTE_SECONDS,
+            deadline=started + settings.SEND_DEADLINE_SECONDS,
+        )
+    except ChannelError as error:
+        outcome = retries.outcome(
+            error,
+            faults=work.faults,
+            failures=work.failures,
+            jitter=random.random(),  # noqa: S311 - a spread, not a secret
+        )
+        log.info("message %s attempt %s: %s (%s)", outgoing.message_id, attempt, outcome.result, error.code)
+        return _Result(outcome, None, error.code, error.detail)
+    except Exception as error:  # noqa: BLE001 - the edge: past the gate every error must be settled
+        # Nobody knows how far it came, so it is in doubt.
+        log.exception("the adapter broke at message %s", outgoing.message_id)
+        return _Result(retries.Outcome("unknown"), None, "adapter_error", type(error).__name__)
+    reach(Point.AFTER_ANSWER_READ)
+    return _Result(_SENT, provider_id)
+
+
+def settle(claim: Claim, attempt: int, result: _Result) -> None:
+    """Write what became of an attempt; retried while the database is away, then left to the evidence."""
+    if not _insist(lambda: _settle(claim, attempt, result)):
+        log.error("message %s attempt %s was not settled", claim.message_id, attempt)
+
+
+def _insist(statement: Callable[[], None]) -> bool:
+    """Run a repeatable statement until the database answers, for as long as the lease allows."""
+    give_up = time.monotonic() + gate.SETTLE_SECONDS
+    pause = 0.1
+    while time.monotonic() < give_up:
+        try:
+            with db.borrowed():
+                statement()
+        except _LOST as error:
+            log.warning("the database is away: %s", type(error).__name__)
+            time.sleep(pause)
+            pause = min(pause * 2, 2.0)
+        else:
+            return True
+    return False
+
+
+def _settle(claim: Claim, attempt: int, result: _Result) -> None:
+    outcome = result.outcome
+    db.row(
+        "SELECT engine_settle(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+        [
+            claim.message_id,
+            claim.channel_id,
+            claim.lease,
+            attempt,
+            outcome.result,
+            result.provider_id,
+            result.code,
+            result.detail[:300],
+            outcome.wait,
+            outcome.lane_wait,
+            outcome.counts,
+            rules.BREAKER_FAILURES,
+        ],
+    )
+
+
+def _take_back(claim: Claim) -> None:
+    """Settle as not sent what a lost gate may have recorded as leaving."""
+    result = _Result(retries.Outcome("not_sent", lane_wait=rules.LANE_WAIT_BASE_SECONDS), None, "gate_lost")
+
+    def take_back() -> None:
+        for (attempt,) in db.rows(_UNBEGUN, [claim.message_id, claim.lease]):
+            _settle(claim, attempt, result)
+
+    _insist(take_back)

@@ -1,0 +1,73 @@
+"""Ringing workers. The broker is a doorbell: a ring that is lost is made up for by a sweep over the rows."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from uuid import UUID
+
+from celery import current_app
+from django.conf import settings
+from django.core.cache import cache
+from kombu.exceptions import OperationalError as BrokerError
+from redis.exceptions import RedisError
+
+from messaging.lanes import Claim
+
+log = logging.getLogger(__name__)
+
+SEND = "messaging.tasks.send_message"
+APPLY = "messaging.tasks.apply_events"
+# Rings for one channel until an applier answers become one: it takes all that is there.
+_QUIET_SECONDS = 1
+_UNREACHABLE = (BrokerError, RedisError, OSError)
+
+
+def ring_send(claims: Sequence[Claim]) -> bool:
+    """Ring for claimed messages, in one pipeline; False where the broker can't be reached.
+
+    A ring is worthless once its lease is over, so it expires with it.
+    """
+    if not claims:
+        return True
+    try:
+        with current_app.producer_pool.acquire(block=True) as producer, producer.batch():
+            for claim in claims:
+                current_app.send_task(
+                    SEND,
+                    args=(str(claim.message_id), str(claim.channel_id), claim.lease),
+                    queue="send",
+                    expires=settings.CLAIM_LEASE_SECONDS,
+                    producer=producer,
+                    ignore_result=True,
+                )
+    except _UNREACHABLE as error:
+        log.warning("the broker is away, %s claims wait for their lease: %s", len(claims), type(error).__name__)
+        return False
+    return True
+
+
+def ring_apply(channel_id: UUID) -> None:
+    """Ring for a channel's raw events, at most once in a short while."""
+    try:
+        if cache.add(f"ring:apply:{channel_id}", 1, timeout=_QUIET_SECONDS):
+            current_app.send_task(APPLY, args=(str(channel_id),), queue="inbound", ignore_result=True, retry=False)
+    except _UNREACHABLE as error:
+        log.warning("the broker is away, events of %s wait for the sweep: %s", channel_id, type(error).__name__)
+
+
+def answered(channel_id: UUID) -> None:
+    """An applier has begun: whatever arrives from now on rings again."""
+    try:
+        cache.delete(f"ring:apply:{channel_id}")
+    except _UNREACHABLE:
+        log.warning("the broker is away")
+
+
+def backlog() -> int:
+    """Rings that no worker has taken yet; 0 where the broker can't tell."""
+    try:
+        with current_app.connection_for_read() as connection:
+            return int(connection.default_channel.client.llen("send"))
+    except _UNREACHABLE:
+        return 0

@@ -1,0 +1,85 @@
+"""The gate: asked right before a message leaves, and obeyed."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from django.conf import settings
+
+from messaging import db, lanes
+from messaging.lanes import Claim
+
+log = logging.getLogger(__name__)
+
+# What the lease outlives a send by: the settle's retries, and a margin for a slow commit.
+SETTLE_SECONDS = 15.0
+MARGIN_SECONDS = 5.0
+
+
+class Verdict(StrEnum):
+    """What the gate answers (design: engine, invariant 3)."""
+
+    GO = "go"
+    STALE = "stale"
+    NEVER = "never"
+    MESSAGE_LATER = "message_later"
+    STREAM_LATER = "stream_later"
+    LANE_LATER = "lane_later"
+    FIGURES_STALE = "figures_stale"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The verdict, the code of the rule that binds, until when, and the attempt that ``go`` has begun."""
+
+    verdict: Verdict
+    code: str
+    until: datetime | None
+    attempt: int
+
+
+def busy_seconds() -> float:
+    """How long a lane stays busy with a message past its gate: longer than any send and its settle."""
+    return float(settings.SEND_DEADLINE_SECONDS) + SETTLE_SECONDS + MARGIN_SECONDS
+
+
+def judge(claim: Claim) -> Verdict:
+    """The verdict as it would be now; changes nothing. For what is slow and comes before the gate."""
+    (verdict,) = db.row(
+        "SELECT verdict FROM engine_judge(%s, %s, %s, %s)",
+        [claim.message_id, claim.channel_id, claim.lease, settings.SEND_DEADLINE_SECONDS],
+    )
+    return Verdict(verdict)
+
+
+def ask(claim: Claim, provider_id: str | None) -> Answer:
+    """Pass the gate, or be told why not; either is committed when this returns.
+
+    Where the lane's figures are out of date the policy writes new ones and the gate judges once more.
+    """
+    answer = _ask(claim, provider_id, figures_fresh=False)
+    if answer.verdict is Verdict.FIGURES_STALE:
+        lanes.refresh_figures(claim.channel_id)
+        answer = _ask(claim, provider_id, figures_fresh=True)
+        if answer.code == "figures_stale":
+            log.error("figures of lane %s are stale right after the policy wrote them", claim.channel_id)
+    return answer
+
+
+def _ask(claim: Claim, provider_id: str | None, *, figures_fresh: bool) -> Answer:
+    verdict, code, until, attempt = db.row(
+        "SELECT verdict, code, until_at, attempt FROM engine_gate(%s, %s, %s, %s, %s, %s, %s)",
+        [
+            claim.message_id,
+            claim.channel_id,
+            claim.lease,
+            provider_id,
+            settings.SEND_DEADLINE_SECONDS,
+            busy_seconds(),
+            figures_fresh,
+        ],
+    )
+    return Answer(Verdict(verdict), code, until, attempt or 0)

@@ -1,0 +1,124 @@
+"""Sender numbers, and the single file in which each one's messages leave."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from permissions.models import Organization, TenantModel
+
+
+class Channel(TenantModel):
+    """A sender number: facts and rules about it. How fast it goes now is its Lane's."""
+
+    class State(models.TextChoices):
+        DISCONNECTED = "disconnected", _("disconnected")
+        CONNECTED = "connected", _("connected")
+        ARCHIVED = "archived", _("archived")
+
+    kind = models.CharField(_("kind"), max_length=16)
+    name = models.CharField(_("name"), max_length=120)
+    state = models.CharField(_("state"), max_length=16, choices=State.choices, default=State.DISCONNECTED)
+    is_default = models.BooleanField(_("default of its kind"), default=False)
+    first_connected_at = models.DateTimeField(_("first connected at"), null=True, blank=True, editable=False)
+    # An older date that a super-admin declares: a shop's own number is usually years old.
+    in_use_since = models.DateField(_("in use since"), null=True, blank=True, editable=False)
+    # Overrides of the defaults in messaging.rules; null means the default.
+    window_opens = models.TimeField(_("window opens"), null=True, blank=True, editable=False)
+    # Equal to window_opens: open all day long.
+    window_closes = models.TimeField(_("window closes"), null=True, blank=True, editable=False)
+    daily_cap = models.PositiveIntegerField(_("daily cap"), null=True, blank=True, editable=False)
+    created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
+
+    class Meta(TenantModel.Meta):
+        db_table = "channels"
+        verbose_name = _("number")
+        verbose_name_plural = _("numbers")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["organization", "kind"],
+                condition=models.Q(is_default=True),
+                name="channel_one_default_per_kind",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Lane(models.Model):
+    """The engine's view of a channel: narrow, hot, and written by the engine's statements alone.
+
+    Times are compared with the database's clock. The epoch stands for "long ago".
+    """
+
+    channel = models.OneToOneField(Channel, primary_key=True, on_delete=models.CASCADE, related_name="lane")
+    organization = models.ForeignKey(Organization, on_delete=models.CASCADE, related_name="+")
+    connected = models.BooleanField()
+    next_at = models.DateTimeField(null=True)
+    busy_message = models.UUIDField(null=True)
+    busy_until = models.DateTimeField(null=True)
+    lease = models.BigIntegerField()
+    any_at = models.DateTimeField()
+    broadcast_at = models.DateTimeField()
+    # Figures of messaging.policy, in seconds and messages.
+    gap = models.FloatField()
+    gap_jitter = models.FloatField()
+    broadcast_gap = models.FloatField()
+    broadcast_gap_jitter = models.FloatField()
+    open_from = models.DateTimeField()
+    open_until = models.DateTimeField()
+    day_starts_at = models.DateTimeField()
+    day_ends_at = models.DateTimeField()
+    cap_soft = models.IntegerField()
+    cap_hard = models.IntegerField()
+    used = models.IntegerField()
+    # Jitter still to be dealt, as fractions; and the gaps dealt for the message in flight.
+    deck = ArrayField(models.FloatField())
+    gap_now = models.FloatField()
+    broadcast_gap_now = models.FloatField()
+    holds = ArrayField(models.CharField(max_length=40))
+    failures = models.IntegerField()
+
+    class Meta:
+        db_table = "lanes"
+        indexes = [
+            models.Index(
+                fields=["next_at"],
+                condition=models.Q(next_at__isnull=False, busy_message__isnull=True),
+                name="lanes_due",
+            ),
+            models.Index(
+                fields=["busy_until"], condition=models.Q(busy_message__isnull=False), name="lanes_busy"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.channel_id)
+
+    def save(self, *args: Any, **options: Any) -> NoReturn:
+        raise TypeError("lanes are written by messaging's statements")
+
+
+class Stream(TenantModel):
+    """What a broadcast looks like from the engine's side. Direct messages have none."""
+
+    class State(models.TextChoices):
+        RUNNING = "running", _("running")
+        PAUSED = "paused", _("paused")
+        CANCELED = "canceled", _("canceled")
+        ENDED = "ended", _("ended")
+
+    state = models.CharField(max_length=8, choices=State.choices)
+    expires_at = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta(TenantModel.Meta):
+        db_table = "streams"
+
+    def __str__(self) -> str:
+        return str(self.pk)

@@ -1,0 +1,169 @@
+"""Streams: what a broadcast looks like to the engine, made and moved by the room above.
+
+Each function locks the stream's row first (one lock order everywhere) and runs in the caller's transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import Count
+
+from messaging import db, lanes, ranks
+from messaging.models import Message, Stream
+
+_FEED = """
+INSERT INTO messages (id, organization_id, channel_id, stream_id, contact_id, direction, origin, type, address,
+    text, status, priority, turn, position, attempt, faults, history, waiting_code, error_code, error_detail,
+    error_sent, created_at, updated_at)
+SELECT id, %(organization)s, %(channel)s, %(stream)s, contact_id, 'out', 'broadcast', 'text', address, text,
+    'queued', 2, %(turn)s + place, place_in_stream, 0, 0, '[]', '', '', '', '', clock_timestamp(), clock_timestamp()
+FROM unnest(%(ids)s::uuid[], %(contacts)s::uuid[], %(addresses)s::text[], %(texts)s::text[],
+            %(positions)s::bigint[]) WITH ORDINALITY AS page (id, contact_id, address, text, place_in_stream, place)
+ON CONFLICT (id) DO NOTHING
+RETURNING 1
+"""
+# Streams of a lane take turns: a page begins after the stream's own last turn, and not before the turn that
+# the others have reached.
+_TURN = """
+SELECT greatest(
+  coalesce((SELECT max(turn) FROM messages
+            WHERE channel_id = %(channel)s AND stream_id = %(stream)s AND status = 'queued'), 0),
+  coalesce((SELECT turn FROM messages WHERE channel_id = %(channel)s AND status = 'queued' AND priority = 2
+            ORDER BY turn LIMIT 1) - 1, 0))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One message to be fed. ``id`` was drawn at the freeze; ``position`` is the order of the audience."""
+
+    id: UUID
+    contact_id: UUID | None
+    address: str
+    text: str
+    position: int
+
+
+class StreamEnded(Exception):
+    """The stream is canceled: nothing can be fed into it or moved back."""
+
+
+def create(*, organization_id: UUID, expires_at: datetime | None, now: datetime) -> Stream:
+    """A running stream without messages."""
+    return Stream.objects.create(
+        organization_id=organization_id,
+        state=Stream.State.RUNNING,
+        expires_at=expires_at,
+        created_at=now,
+    )
+
+
+def lock(stream_id: UUID) -> Stream:
+    """The stream's row, locked and fresh. The first lock of whoever moves or feeds it."""
+    return Stream.unscoped.select_for_update().get(pk=stream_id)
+
+
+def pause(stream: Stream) -> None:
+    """Stop claims: at most the one message per lane that is past its gate still leaves."""
+    _move(stream, Stream.State.PAUSED)
+
+
+def resume(stream: Stream) -> None:
+    """Let claims go on where they stopped."""
+    _move(stream, Stream.State.RUNNING)
+    lanes.wake(
+        list(
+            Message.unscoped.filter(stream=stream, status=Message.Status.QUEUED)
+            .values_list("channel_id", flat=True)
+            .distinct()
+        )
+    )
+
+
+def cancel(stream: Stream) -> int:
+    """End the stream and what is queued or claimed in it; how many messages that ended.
+
+    A claim in a worker's hands meets its gate as stale; one past its gate is settled as it ends.
+    """
+    _move(stream, Stream.State.CANCELED)
+    return len(
+        db.rows(
+            "UPDATE messages SET status = 'canceled', error_code = 'broadcast_canceled', lease = NULL,"
+            " waiting_code = '', waiting_until = NULL, updated_at = clock_timestamp()"
+            " WHERE id IN (SELECT id FROM messages WHERE stream_id = %s AND status IN ('queued', 'claimed')"
+            " ORDER BY id FOR UPDATE) RETURNING 1",
+            [stream.pk],
+        )
+    )
+
+
+def end(stream: Stream) -> None:
+    """The broadcast is completed; late acks still count."""
+    _move(stream, Stream.State.ENDED)
+
+
+def start_clock(stream: Stream, expires_at: datetime) -> None:
+    """Set until when the stream's messages may leave."""
+    stream.expires_at = expires_at
+    stream.save(update_fields=["expires_at"])
+
+
+def feed(*, stream: Stream, channel_id: UUID, page: Sequence[Page]) -> int:
+    """Queue one page behind what the lane has; how many were new. The stream is locked and running."""
+    if not page:
+        return 0
+    (turn,) = db.row(_TURN, {"channel": channel_id, "stream": stream.pk})
+    fed = db.rows(
+        _FEED,
+        {
+            "organization": stream.organization_id,
+            "channel": channel_id,
+            "stream": stream.pk,
+            "turn": turn,
+            "ids": [item.id for item in page],
+            "contacts": [item.contact_id for item in page],
+            "addresses": [item.address for item in page],
+            "texts": [item.text for item in page],
+            "positions": [item.position for item in page],
+        },
+    )
+    lanes.wake([channel_id])
+    return len(fed)
+
+
+def queued(stream_id: UUID) -> Mapping[UUID, int]:
+    """Messages of the stream that wait in each lane."""
+    waiting = Message.unscoped.filter(
+        stream=stream_id, status__in=[Message.Status.QUEUED, Message.Status.CLAIMED]
+    )
+    return dict(waiting.values_list("channel").annotate(n=Count("pk")).order_by())
+
+
+def has_unfinished(stream_id: UUID) -> bool:
+    """Whether any message may still leave or is leaving. One in doubt holds nobody up."""
+    return Message.unscoped.filter(stream=stream_id, status__in=ranks.UNFINISHED).exists()
+
+
+def counts(stream_ids: Iterable[UUID]) -> Mapping[UUID, Mapping[str, int]]:
+    """``{stream: {status: messages}}``, counted from the rows."""
+    result: dict[UUID, dict[str, int]] = {}
+    counted = (
+        Message.unscoped.filter(stream__in=list(stream_ids))
+        .values_list("stream", "status")
+        .annotate(n=Count("pk"))
+        .order_by()
+    )
+    for stream_id, status, number in counted:
+        result.setdefault(stream_id, {})[status] = number
+    return result
+
+
+def _move(stream: Stream, state: Stream.State) -> None:
+    if stream.state == Stream.State.CANCELED:
+        raise StreamEnded(StreamEnded.__doc__)
+    stream.state = state
+    stream.save(update_fields=["state"])

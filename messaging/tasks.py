@@ -1,0 +1,40 @@
+"""Celery tasks: primitives in, one service call."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from celery import shared_task
+from django.conf import settings
+from django.utils import timezone
+
+from messaging import apply, cron, delivery, doorbell
+from messaging.lanes import Claim
+
+
+# A ceiling per worker process against a released backlog; the pace is the gate's (docs/decisions).
+@shared_task(name=doorbell.SEND, rate_limit=settings.SEND_WORKER_RATE)
+def send_message(message_id: str, channel_id: str, lease: int) -> None:
+    delivery.deliver(Claim(UUID(message_id), UUID(channel_id), lease))
+
+
+@shared_task(name=doorbell.APPLY)
+def apply_events(channel_id: str) -> None:
+    key = UUID(channel_id)
+    doorbell.answered(key)
+    apply.apply_channel(key, now=timezone.now())
+
+
+@shared_task(name="messaging.tasks.recover_stuck_messages")
+def recover_stuck_messages() -> None:
+    cron.recover_stuck_messages()
+
+
+@shared_task(name="messaging.tasks.webhook_replay")
+def webhook_replay() -> None:
+    cron.replay_webhooks()
+
+
+@shared_task(name="messaging.tasks.retention")
+def retention() -> None:
+    cron.run("retention", ("drop old raw events", lambda: cron.drop_old_events(settings.WEBHOOK_RETENTION_DAYS)))
