@@ -1,8 +1,8 @@
 """Services for a test run: an embedded PostgreSQL and Valkey unless DATABASE_URL and REDIS_URL name others.
 
 Loaded by `-p tests.plugin`, since pytest-django reads the settings before any conftest.py. The first process
-of a run starts the services; pytest-xdist's workers inherit their addresses, and each has a database of Valkey
-to itself as pytest-django gives each a database of PostgreSQL.
+of a run starts the services; pytest-xdist's workers inherit their addresses, and each has a database of
+Valkey to itself as pytest-django gives each a database of PostgreSQL.
 """
 
 from __future__ import annotations

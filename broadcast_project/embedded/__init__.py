@@ -12,6 +12,7 @@ from broadcast_project.embedded import addresses as _places
 from broadcast_project.embedded.addresses import Addresses, kept_secret
 from broadcast_project.embedded.errors import AlreadyRunningError, EmbeddedError
 from broadcast_project.embedded.layout import Layout
+from broadcast_project.embedded.provide import STATE, available
 from broadcast_project.embedded.services import Embedded
 
 __all__ = [
@@ -21,11 +22,10 @@ __all__ = [
     "Embedded",
     "EmbeddedError",
     "addresses",
+    "available",
     "kept_secret",
     "running",
 ]
-
-STATE = Path(__file__).resolve().parents[2] / "var"
 
 
 def addresses(state: Path = STATE, *, name: str = "main") -> Addresses:

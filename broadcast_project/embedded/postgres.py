@@ -73,8 +73,18 @@ def check_version(layout: Layout, programs: Path) -> None:
     if found != ours:
         raise EmbeddedError(
             f"the data in {layout.postgres} was written by PostgreSQL {found}, this is {ours}. The embedded"
-            f" database is for trying: move that folder away to begin anew, or dump it with PostgreSQL {found}"
+            " database is for trying: move that folder away to begin anew, or go back to the older version"
         )
+
+
+def forget_dead(layout: Layout) -> None:
+    """Remove the lock files of a server that is gone. Its number may be another program's by now.
+
+    Only for a folder in which no process works: PostgreSQL itself takes any living process of that number and
+    user for the server, and would refuse to start.
+    """
+    for stale in (layout.postgres / "postmaster.pid", *layout.sockets.glob(".s.PGSQL.*")):
+        stale.unlink(missing_ok=True)
 
 
 def process(layout: Layout, programs: Path, *, durable: bool) -> Process:

@@ -32,8 +32,8 @@ class Embedded:
     """PostgreSQL and Valkey for trying and testing, alive from `start` to `stop` and restarted when they die.
 
     `state` (the checkout's `var`) holds lock, addresses and logs; `name` tells several pairs in it apart.
-    With `durable=False` the data is new at each start, gone after `stop`, and not synced to disk. Both servers
-    end when the owner is killed.
+    With `durable=False` the data is new at each start, gone after `stop`, and not synced to disk. Both
+    servers end when the owner is killed.
     """
 
     def __init__(self, state: Path, *, name: str = "main", durable: bool = True) -> None:
@@ -45,7 +45,7 @@ class Embedded:
     def start(self) -> Addresses:
         """Take the services and return where they are, once both answer.
 
-        AlreadyRunningError when another process holds them; EmbeddedError, with what to do, when they can't run.
+        AlreadyRunningError when another process holds them; EmbeddedError, with what to do, for the rest.
         """
         self._take_lock()
         try:
@@ -94,7 +94,7 @@ class Embedded:
     def start_postgres(self) -> None:
         """Start a server that was taken down, and wait until it answers."""
         self._running.release(postgres.NAME)
-        self._wait_ready()
+        self.wait_ready()
 
     def flush_valkey(self) -> None:
         """Lose everything the broker and the cache hold."""
@@ -107,7 +107,7 @@ class Embedded:
     def start_valkey(self) -> None:
         """Start a server that was taken down, and wait until it answers."""
         self._running.release(valkey.NAME)
-        self._wait_ready()
+        self.wait_ready()
 
     def restart_valkey(self) -> None:
         """Kill the server with -9, start it again, and wait until it answers."""
@@ -117,6 +117,13 @@ class Embedded:
     def pids(self) -> dict[str, int]:
         """The process ids of the two servers, by name."""
         return self._running.pids()
+
+    def wait_ready(self) -> None:
+        """Return once both answer. EmbeddedError, with the end of its log, when one does not stay up."""
+        try:
+            self._running.wait_ready(self._answer, timeout=_READY_TIMEOUT, interval=0.05)
+        except SupervisorError as exc:
+            raise EmbeddedError(f"the embedded services do not run: {exc}; see {self._layout.state}") from exc
 
     @property
     def _running(self) -> Supervisor:
@@ -136,6 +143,7 @@ class Embedded:
         self._credentials: Credentials = places.prepare(layout)
         if not layout.postgres.exists():
             postgres.create(layout, self._programs.postgres, self._credentials)
+        postgres.forget_dead(layout)
         postgres.check_version(layout, self._programs.postgres)
         valkey.configure(layout, self._credentials, durable=self._durable)
         self._run()
@@ -151,13 +159,7 @@ class Embedded:
             ]
         )
         self._supervisor.start()
-        self._wait_ready()
-
-    def _wait_ready(self) -> None:
-        try:
-            self._running.wait_ready(self._answer, timeout=_READY_TIMEOUT, interval=0.05)
-        except SupervisorError as exc:
-            raise EmbeddedError(f"the embedded services do not run: {exc}; see {self._layout.state}") from exc
+        self.wait_ready()
 
     def _answer(self) -> bool:
         for service in (postgres.NAME, valkey.NAME):

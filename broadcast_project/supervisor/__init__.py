@@ -1,6 +1,7 @@
 """Runs the product's processes as one, and the embedded services under it. Standard library only."""
 
 from broadcast_project.supervisor.core import Supervisor, SupervisorError
+from broadcast_project.supervisor.once import run_once
 from broadcast_project.supervisor.process import Process, User
 
-__all__ = ["Process", "Supervisor", "SupervisorError", "User"]
+__all__ = ["Process", "Supervisor", "SupervisorError", "User", "run_once"]

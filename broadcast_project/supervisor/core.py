@@ -12,13 +12,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Self
 
-from broadcast_project.supervisor.process import Process
+from broadcast_project.supervisor.process import Process, Undertaker
 
 _TICK = 0.05
 _FIRST_BACKOFF = 0.2
 _LONGEST_BACKOFF = 10.0
 _STEADY_AFTER = 20.0
-_STOP_TIMEOUT = 28.0
+# The whole product stops within 30 s: this, and what the embedded services need after it.
+_STOP_TIMEOUT = 26.0
 
 Log = Callable[[str, str], None]
 
@@ -56,6 +57,7 @@ class Supervisor:
         self._env = dict(os.environ if env is None else env)
         self._log = log or _discard
         self._state = threading.Condition()
+        self._undertaker = Undertaker(_STOP_TIMEOUT)
         self._stopping = False
         self._thread: threading.Thread | None = None
         self._broken: BaseException | None = None
@@ -81,6 +83,7 @@ class Supervisor:
             self._state.notify_all()
         self._thread.join()
         self._thread = None
+        self._undertaker.dismiss()
 
     def __enter__(self) -> Self:
         self.start()
@@ -132,6 +135,13 @@ class Supervisor:
                     raise SupervisorError("stopped before it was ready")
                 self._state.wait(interval)
 
+    def wait(self) -> None:
+        """Block until `stop` is called elsewhere. SupervisorError when the supervisor itself broke."""
+        with self._state:
+            while not self._stopping:
+                self._check()
+                self._state.wait(1.0)
+
     def _await(self, condition: Callable[[], bool], timeout: float, what: str) -> None:
         with self._state:
             done = self._state.wait_for(lambda: condition() or self._broken is not None, timeout)
@@ -178,6 +188,7 @@ class Supervisor:
 
     def _launch(self, child: _Child, now: float) -> None:
         child.popen = child.process.spawn(self._env)
+        self._undertaker.watch(child.popen.pid)
         child.started_at = now
         if child.popen.stdout is not None:
             arguments = (child.process.name, child.popen)
@@ -188,6 +199,7 @@ class Supervisor:
 
     def _bury(self, child: _Child, popen: subprocess.Popen[bytes], now: float) -> None:
         _kill_group(popen.pid)
+        self._undertaker.forget(popen.pid)
         code = popen.wait()
         child.popen = None
         if child.wanted:

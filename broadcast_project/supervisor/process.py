@@ -7,10 +7,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 _LAUNCHER = Path(__file__).with_name("launch.py")
+_UNDERTAKER = Path(__file__).with_name("undertaker.py")
 
 
 @dataclass(frozen=True)
@@ -70,3 +72,50 @@ class Process:
         if self.output is None:
             return subprocess.PIPE
         return os.open(self.output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+
+
+class Undertaker:
+    """The process that ends the groups of a killed supervisor, `grace` seconds after. See its script."""
+
+    def __init__(self, grace: float) -> None:
+        self._grace = grace
+        self._groups: set[int] = set()
+        self._popen: subprocess.Popen[bytes] | None = None
+
+    def watch(self, group: int) -> None:
+        """Name a group it must not outlive."""
+        self._groups.add(group)
+        self._tell(f"+{group}\n")
+
+    def forget(self, group: int) -> None:
+        """Take a group that ended off the list, before its number can mean another."""
+        self._groups.discard(group)
+        self._tell(f"-{group}\n")
+
+    def dismiss(self) -> None:
+        """Let it go. The groups still named are ended as if the supervisor had been killed."""
+        if self._popen is not None and self._popen.stdin is not None:
+            self._popen.stdin.close()
+            self._popen.wait()
+            self._popen = None
+
+    def _tell(self, line: str) -> None:
+        if self._popen is None or self._popen.poll() is not None:
+            self._popen = self._hire()
+            line = "".join(f"+{group}\n" for group in self._groups)
+        assert self._popen.stdin is not None
+        # If it was killed this very moment the next line finds out and hires another.
+        with suppress(BrokenPipeError):
+            self._popen.stdin.write(line.encode())
+
+    def _hire(self) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-I", "-S", str(_UNDERTAKER), str(self._grace)]
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            cwd="/",
+            start_new_session=True,
+        )

@@ -1,0 +1,71 @@
+"""The product's own processes, as `make run` and the demo run them; docker-compose.yml runs the same."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import sys
+from pathlib import Path
+
+from broadcast_project.supervisor.process import Process
+
+ROOT = Path(__file__).resolve().parents[2]
+
+_PYTHON = sys.executable
+_CELERY = (_PYTHON, "-m", "celery", "-A", "broadcast_project")
+_ENV = {"PYTHONUNBUFFERED": "1"}
+_READY_PATH = "/health/ready"
+
+
+def processes(port: int, *, host: str = "127.0.0.1") -> tuple[Process, ...]:
+    """Web on `host`:`port`, worker, dispatcher and beat."""
+    return (
+        Process("web", _web(host, port), env=_ENV, cwd=ROOT),
+        # SIGTERM means a soft shutdown: what is being sent has time to be settled.
+        Process("worker", _WORKER, env=_ENV | {"REMAP_SIGTERM": "SIGQUIT"}, cwd=ROOT),
+        Process("dispatcher", manage("run_dispatcher"), env=_ENV, cwd=ROOT),
+        Process("beat", (*_CELERY, "beat", "--pidfile="), env=_ENV, cwd=ROOT),
+    )
+
+
+def manage(*arguments: str) -> tuple[str, ...]:
+    """A management command of this checkout, by this Python."""
+    return (_PYTHON, str(ROOT / "manage.py"), *arguments)
+
+
+def ready(port: int, *, host: str = "127.0.0.1") -> bool:
+    """Whether the web process says that it can serve. Asks over HTTP, for at most 5 s."""
+    connection = http.client.HTTPConnection(_reachable(host), port, timeout=5)
+    try:
+        connection.request("GET", _READY_PATH, headers={"Host": "127.0.0.1"})
+        return connection.getresponse().status == http.client.OK
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def taken(port: int, *, host: str = "127.0.0.1") -> bool:
+    """Whether another program listens on the port now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return True
+    return False
+
+
+def _web(host: str, port: int) -> tuple[str, ...]:
+    options = ["--interface", "wsgi", "--host", host, "--port", str(port), "--workers", "1", "--no-ws"]
+    threads = ["--blocking-threads", "4", "--workers-kill-timeout", "20"]
+    return (_PYTHON, "-m", "granian", *options, *threads, "broadcast_project.wsgi:application")
+
+
+_QUEUES = "send,inbound,default"
+_QUIET = ("--without-gossip", "--without-mingle", "--without-heartbeat")
+_WORKER = (*_CELERY, "worker", "-P", "threads", "-c", "16", "-Q", _QUEUES, *_QUIET)
+
+
+def _reachable(host: str) -> str:
+    return "127.0.0.1" if host in {"", "0.0.0.0"} else host  # noqa: S104  compared, not bound
