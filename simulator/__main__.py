@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ctypes
+import gc
 import json
 import os
 import resource
@@ -25,6 +26,8 @@ def main() -> None:
     if options.die_with_parent:
         _die_with(parent)
     _raise_file_limit()
+    # The book and the messages only grow: looking through them often finds nothing to free.
+    gc.set_threshold(50_000, 20, 100)
     asyncio.run(_serve(options, parent))
 
 

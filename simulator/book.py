@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,14 @@ class Entry:
     acted_monotonic: float
     answered: str | None = None
     answered_at: float | None = None
+
+
+_FIELDS = tuple(field.name for field in fields(Entry))
+
+
+def _as_row(entry: Entry) -> dict[str, Any]:
+    """A flat copy; `asdict` would copy deeply, at ten times the cost."""
+    return {name: getattr(entry, name) for name in _FIELDS}
 
 
 class Book:
@@ -75,7 +83,7 @@ class Book:
         self._seen.add(key)
         self._entries.append(entry)
         if self._descriptor is not None:
-            self._append(asdict(entry))
+            self._append(_as_row(entry))
         return entry
 
     def answer(self, entry: Entry, how: str) -> None:
@@ -95,7 +103,7 @@ class Book:
     ) -> list[dict[str, Any]]:
         """In the order in which the simulator acted; `since` is an `acted_at`."""
         return [
-            asdict(entry)
+            _as_row(entry)
             for entry in self._entries
             if (session is None or entry.session == session)
             and (chat_id is None or entry.chat_id == chat_id)

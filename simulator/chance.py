@@ -6,6 +6,7 @@ import time
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 _PAIRS = [first + second for first in _CROCKFORD for second in _CROCKFORD]
 _BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
+_PAIRS36 = [first + second for first in _BASE36 for second in _BASE36]
 _CODE_LETTERS = "123456789ABCDEFGHJKLMNPQRSTVWXYZ"
 _BASE64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
@@ -32,14 +33,18 @@ class Ids:
     def __init__(self) -> None:
         self._random = random.Random()  # noqa: S311 - unique, not secret
         self._last_request_ms = 0
+        self._ulid_ms = -1
+        self._ulid_head = ""
         self._request_prefix = _base36(self._random.getrandbits(44))[:9].rjust(9, "0")
 
     def ulid(self, at_ms: int) -> str:
         """26 lower-case characters: 48 bits of time, 80 of chance."""
         bits = self._random.getrandbits(80)
-        tail = "".join(_PAIRS[(bits >> shift) & 1023] for shift in range(70, -1, -10))
-        head = "".join(_PAIRS[(at_ms >> shift) & 1023] for shift in range(40, -1, -10))
-        return head + tail
+        tail = "".join([_PAIRS[(bits >> shift) & 1023] for shift in range(70, -1, -10)])
+        if at_ms != self._ulid_ms:
+            self._ulid_ms = at_ms
+            self._ulid_head = "".join(_PAIRS[(at_ms >> shift) & 1023] for shift in range(40, -1, -10))
+        return self._ulid_head + tail
 
     def event(self, at_ms: int) -> str:
         return "evt_" + self.ulid(at_ms)
@@ -76,6 +81,6 @@ class Ids:
 def _base36(number: int) -> str:
     digits = ""
     while number:
-        number, rest = divmod(number, 36)
-        digits = _BASE36[rest] + digits
-    return digits or "0"
+        number, rest = divmod(number, 1296)
+        digits = _PAIRS36[rest] + digits
+    return digits.lstrip("0") or "0"

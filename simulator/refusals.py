@@ -35,6 +35,11 @@ class EngineError(Exception):
         self.extra = extra or {}
 
 
+def connection_closed() -> EngineError:
+    """The engine lost its socket: ambiguous to the caller, who cannot tell whether it was sent."""
+    return EngineError("Connection Closed", extra={"isBoom": True, "output": {}})
+
+
 def unauthorized() -> RefusedError:
     return RefusedError(401, {"message": "Unauthorized", "statusCode": 401})
 

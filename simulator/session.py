@@ -81,6 +81,7 @@ class Session:
         self._hooks_of.clear()
         self._envelope = self._new_envelope()
         self.me = None
+        self.activity_ms = None
         self._move(Status.STARTING)
         self._after(CONNECT_SECONDS, self._connected)
 
@@ -237,15 +238,19 @@ class Session:
         if self.config is not ABSENT:
             found["config"] = self.config
         is_running = self.lifecycle.is_running
-        activity = {} if is_running and self.activity_ms is None else {"activity": self.activity_ms}
+        is_silent = is_running and self.activity_ms is None
         found |= {
             "me": self.me,
             "presence": None,
-            "timestamps": activity if is_running else {"activity": None},
+            "timestamps": {} if is_silent else {"activity": self.activity_ms if is_running else None},
         }
         if with_engine:
-            found["engine"] = {"engine": self.engine.name} if is_running else {}
+            found["engine"] = {"engine": self.engine.name} if is_running else self._engine_stopped()
         return found
+
+    def _engine_stopped(self) -> dict[str, Any]:
+        """Old Core and the manager of several sessions differ here."""
+        return {} if self._world.options.is_restricted else {"engine": None}
 
     def _new_envelope(self) -> Envelope:
         config = self.config if isinstance(self.config, dict) else {}

@@ -9,6 +9,7 @@ import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 CONNECTIONS_PER_ORIGIN = 256
@@ -42,19 +43,16 @@ class HttpClient:
 
     async def request(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
         """One request, one answer, redirects not followed. Raises OSError when there is no answer."""
-        parts = urlsplit(url)
-        is_tls = parts.scheme == "https"
-        origin = Origin(parts.hostname or "", parts.port or (443 if is_tls else 80), is_tls)
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        lines = [f"{method} {target} HTTP/1.1", f"Host: {parts.netloc.rpartition('@')[2]}"]
+        origin, target, host = _parse(url)
+        lines = [f"{method} {target} HTTP/1.1\r\nHost: {host}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         if body:
             lines.append(f"Content-Length: {len(body)}")
-        head = "\r\n".join(lines) + "\r\nAccept: application/json, text/plain, */*\r\n\r\n"
+        lines.append("Accept: application/json, text/plain, */*\r\n\r\n")
         pool = self._pools.get(origin)
         if pool is None:
             pool = self._pools[origin] = _Pool(origin)
-        return await pool.exchange(head.encode() + body)
+        return await pool.exchange("\r\n".join(lines).encode() + body)
 
     def close(self) -> None:
         for pool in self._pools.values():
@@ -193,6 +191,16 @@ class _Connection(asyncio.Protocol):
     def _fail(self, error: Exception) -> None:
         if self._reply is not None and not self._reply.done():
             self._reply.set_exception(error)
+
+
+@lru_cache(maxsize=256)
+def _parse(url: str) -> tuple[Origin, str, str]:
+    """Where to connect, what to ask for, and the value of `Host`."""
+    parts = urlsplit(url)
+    is_tls = parts.scheme == "https"
+    origin = Origin(parts.hostname or "", parts.port or (443 if is_tls else 80), is_tls)
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return origin, target, parts.netloc.rpartition("@")[2]
 
 
 def _unverified() -> ssl.SSLContext:

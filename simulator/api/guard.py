@@ -5,6 +5,7 @@ import json
 import socket
 import struct
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -152,7 +153,7 @@ async def _fail(
     parameters = outcome.parameters
     match outcome.kind:
         case "status":
-            failed = reply(parameters["status"], parameters["body"] or _body_of(parameters["status"]))
+            failed = await _failed_status(parameters, request)
             if parameters["retry_after"]:
                 failed.headers["Retry-After"] = str(parameters["retry_after"])
             return failed, ""
@@ -164,20 +165,25 @@ async def _fail(
             _cut(request, hard=False)
             return web.Response(status=500), "hang"
         case "garbage":
-            return web.Response(status=201, body=b'{"key":{"remoteJid":"', headers=HEADERS), "garbage"
+            return web.Response(
+                status=HTTPStatus.CREATED, body=b'{"key":{"remoteJid":"', headers=HEADERS
+            ), "garbage"
         case "trickle":
             return await _trickle(response, parameters["seconds"], request), "trickle"
         case _:
-            return reply(201, None), "empty"
+            return reply(HTTPStatus.CREATED, None), "empty"
 
 
-def _body_of(status: int) -> dict[str, Any]:
-    """A plausible body for a status that was asked for without one."""
-    if status == 401:
-        return {"message": "Unauthorized", "statusCode": 401}
-    if status == 429:
-        return {"statusCode": 429, "message": "rate-overlimit"}
-    return {"statusCode": status, "message": "Connection Closed"}
+async def _failed_status(parameters: dict[str, Any], request: web.Request) -> web.Response:
+    """The status asked for, with the body given or else the one WAHA sends with it."""
+    status, body = parameters["status"], parameters["body"]
+    if body:
+        return reply(status, body)
+    if status == HTTPStatus.UNAUTHORIZED:
+        return _refuse(refusals.unauthorized())
+    if status == HTTPStatus.INTERNAL_SERVER_ERROR:
+        return await _internal_error(refusals.connection_closed(), request, request.app[WORLD])
+    return reply(status, {"statusCode": status, "message": HTTPStatus(status).phrase})
 
 
 def _cut(request: web.Request, *, hard: bool) -> None:
