@@ -4,7 +4,8 @@
 
 The kernel's death signal reaches a supervisor's children but not theirs, and a child that hangs may not obey.
 So each supervisor has one of these: it reads `+GROUP` and `-GROUP` from standard input, and when that ends
-because the supervisor is gone, the groups still named get GRACE_SECONDS to end, and are then killed.
+because the supervisor is gone, the groups still named get GRACE_SECONDS to end, and are then killed. A group
+whose leader has ended is killed at once.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def main(arguments: list[str]) -> None:
     deadline = time.monotonic() + float(arguments[0])
     while groups and time.monotonic() < deadline:
         time.sleep(_POLL)
-        groups = {group for group in groups if _send(group, 0)}
+        groups = {group for group in groups if _send(group, 0 if _lives(group) else signal.SIGKILL)}
     for group in groups:
         _send(group, signal.SIGKILL)
 
@@ -40,6 +41,14 @@ def _listen(lines: Iterable[str]) -> set[int]:
         else:
             groups.discard(group)
     return groups
+
+
+def _lives(leader: int) -> bool:
+    try:
+        os.kill(leader, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _send(group: int, number: int) -> bool:

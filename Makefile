@@ -1,0 +1,67 @@
+# Everything runs in .venv, made from Python 3.11 to 3.13 and nothing else: make PYTHON=python3.13 install
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+# Two is what PostgreSQL and the processes under test leave of a small machine.
+JOBS ?= $(shell nproc 2>/dev/null | awk '{print ($$1 > 4) ? 4 : ($$1 > 1) ? $$1 : 1}')
+ARGS ?=
+
+.PHONY: help install test lint format run demo simulator messages lock clean
+
+help:
+	@echo "make install    prepare $(VENV)"
+	@echo "make test       all tests          ARGS='-k pause' chooses"
+	@echo "make lint       ruff, mypy, import contracts, migrations, deployment checks"
+	@echo "make run        web, worker, dispatcher and beat under one supervisor (PORT, default 8000)"
+	@echo "make demo       a whole broadcast on this machine, ARGS=--once ends by itself"
+	@echo "make simulator  the stand-in for WAHA (SIMULATOR_PORT, default 3001)"
+	@echo "make messages   collect and compile the screen texts"
+	@echo "make lock       write the requirements locks from pyproject.toml"
+
+install: $(STAMP)
+
+$(STAMP): requirements-dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+		|| { echo "Python 3.11 to 3.13 is needed: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@touch $@
+
+test: install
+	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy .
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	DEBUG=false PUBLIC_BASE_URL=https://broadcast.example $(BIN)/python manage.py check --deploy --fail-level WARNING
+
+format: install
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+run: install
+	exec $(BIN)/python -m broadcast_project.supervisor
+
+demo: install
+	exec $(BIN)/python manage.py demo $(ARGS)
+
+simulator: install
+	exec $(BIN)/python -m simulator --port $${SIMULATOR_PORT:-3001} $(ARGS)
+
+messages: install
+	$(BIN)/python manage.py makemessages --locale pt_BR --no-location --ignore .venv --ignore var $(ARGS)
+	$(BIN)/python manage.py compilemessages --ignore .venv
+
+lock: install
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --generate-hashes --no-emit-index-url \
+		--python-version 3.11 -o requirements-dev.lock
+	$(BIN)/uv pip compile pyproject.toml --universal --generate-hashes --no-emit-index-url \
+		--python-version 3.11 -c requirements-dev.lock -o requirements.lock
+
+clean:
+	rm -rf $(VENV) staticfiles .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
