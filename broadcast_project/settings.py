@@ -19,7 +19,7 @@ env = environ.Env()
 
 
 def _given(name: str) -> str:
-    return env.str(name, default="").strip()
+    return str(env.str(name, default="")).strip()
 
 
 def _kept_secret(name: str) -> str:
@@ -41,7 +41,7 @@ def _url(name: str, default: str = "") -> str:
 
 
 def _positive(name: str, default: float) -> float:
-    value = env.float(name, default=default)
+    value = float(env.float(name, default=default))
     if value <= 0:
         raise ImproperlyConfigured(f"{name} must be greater than 0")
     return value
@@ -184,7 +184,8 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = False
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_CONSUMER = "broadcast_project.celery_consumer:PacedConsumer"
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 25
-CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE = True
+# On idle it would sleep all of that time; it is for tasks with an ETA, which we never have.
+CELERY_WORKER_ENABLE_SOFT_SHUTDOWN_ON_IDLE = False
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
