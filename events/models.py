@@ -52,5 +52,5 @@ class Event(models.Model):
             raise TypeError("events are append-only")
         super().save(**options)
 
-    def delete(self, *args: Any, **options: Any) -> NoReturn:
+    def delete(self, *_args: Any, **_options: Any) -> NoReturn:
         raise TypeError("events are append-only")

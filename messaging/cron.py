@@ -31,7 +31,7 @@ def run(name: str, *steps: Step) -> CronRun | None:
         for step, work in steps:
             try:
                 record.items_processed += work()
-            except Exception as error:  # noqa: BLE001 - the edge: one step failing does not stop the others
+            except Exception as error:
                 log.exception("%s: %s failed", name, step)
                 record.errors.append(f"{step}: {type(error).__name__}")
         record.finished_at = db.database_now()
@@ -77,5 +77,7 @@ def drop_old_events(days: int, *, limit: int = 5000) -> int:
     before = db.database_now() - timedelta(days=days)
     with transaction.atomic():
         old = WebhookEvent.objects.filter(received_at__lt=before).exclude(state__in=apply.OPEN)
-        number, _ = WebhookEvent.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:limit])).delete()
+        number, _ = WebhookEvent.objects.filter(
+            pk__in=list(old.values_list("pk", flat=True)[:limit])
+        ).delete()
     return number

@@ -24,17 +24,15 @@ def borrowed() -> Iterator[None]:
             connection.close()
 
 
-def rows(
-    statement: str, parameters: Sequence[Any] | Mapping[str, Any] = ()
-) -> list[tuple[Any, ...]]:
+def rows(statement: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
     """Run one prepared statement and give its rows. Raises django.db's errors."""
     connection.ensure_connection()
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
-        cursor.execute(statement, parameters, prepare=True)  # type: ignore[arg-type]
+        cursor.execute(statement, parameters, prepare=True)
         return cursor.fetchall() if cursor.description else []
 
 
-def row(statement: str, parameters: Sequence[Any] = ()) -> tuple[Any, ...]:
+def row(statement: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> tuple[Any, ...]:
     """The first row of a statement that always has one."""
     return rows(statement, parameters)[0]
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Sequence
 from uuid import UUID
 
+import redis
 from celery import current_app
 from django.conf import settings
 from django.core.cache import cache
@@ -31,7 +33,7 @@ def ring_send(claims: Sequence[Claim]) -> bool:
     if not claims:
         return True
     try:
-        with current_app.producer_pool.acquire(block=True) as producer, producer.batch():
+        with current_app.producer_pool.acquire(block=True) as producer, producer.batch():  # type: ignore[attr-defined]
             for claim in claims:
                 current_app.send_task(
                     SEND,
@@ -42,7 +44,9 @@ def ring_send(claims: Sequence[Claim]) -> bool:
                     ignore_result=True,
                 )
     except _UNREACHABLE as error:
-        log.warning("the broker is away, %s claims wait for their lease: %s", len(claims), type(error).__name__)
+        log.warning(
+            "the broker is away, %s claims wait for their lease: %s", len(claims), type(error).__name__
+        )
         return False
     return True
 
@@ -51,9 +55,13 @@ def ring_apply(channel_id: UUID) -> None:
     """Ring for a channel's raw events, at most once in a short while."""
     try:
         if cache.add(f"ring:apply:{channel_id}", 1, timeout=_QUIET_SECONDS):
-            current_app.send_task(APPLY, args=(str(channel_id),), queue="inbound", ignore_result=True, retry=False)
+            current_app.send_task(
+                APPLY, args=(str(channel_id),), queue="inbound", ignore_result=True, retry=False
+            )
     except _UNREACHABLE as error:
-        log.warning("the broker is away, events of %s wait for the sweep: %s", channel_id, type(error).__name__)
+        log.warning(
+            "the broker is away, events of %s wait for the sweep: %s", channel_id, type(error).__name__
+        )
 
 
 def answered(channel_id: UUID) -> None:
@@ -67,7 +75,11 @@ def answered(channel_id: UUID) -> None:
 def backlog() -> int:
     """Rings that no worker has taken yet; 0 where the broker can't tell."""
     try:
-        with current_app.connection_for_read() as connection:
-            return int(connection.default_channel.client.llen("send"))
+        return int(_broker().llen("send"))
     except _UNREACHABLE:
         return 0
+
+
+@functools.cache
+def _broker() -> redis.Redis:
+    return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=5, socket_connect_timeout=2)

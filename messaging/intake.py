@@ -23,7 +23,9 @@ def store(
 ) -> WebhookEvent:
     """Commit one verified delivery and ring its applier. ``headers``: names in any case."""
     kept = {
-        name.lower(): _printable(value)[:255] for name, value in headers.items() if name.lower() in KEPT_HEADERS
+        name.lower(): _printable(value)[:255]
+        for name, value in headers.items()
+        if name.lower() in KEPT_HEADERS
     }
     with transaction.atomic():
         event = WebhookEvent.objects.create(

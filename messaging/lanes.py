@@ -53,7 +53,8 @@ def claim(*, limit: int) -> list[Claim]:
     if limit <= 0:
         return []
     taken = db.rows(
-        "SELECT message_id, channel_id, lease FROM engine_claim(%s, %s)", [limit, settings.CLAIM_LEASE_SECONDS]
+        "SELECT message_id, channel_id, lease FROM engine_claim(%s, %s)",
+        [limit, settings.CLAIM_LEASE_SECONDS],
     )
     if taken:
         reach(Point.AFTER_CLAIM_COMMIT)

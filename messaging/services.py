@@ -19,9 +19,7 @@ class LoosensALimit(Exception):
     """Only a super-admin may loosen an anti-ban rule, and he gives a reason."""
 
 
-def create_channel(
-    *, organization: Organization, kind: str, name: str, actor: Actor, now: datetime
-) -> Channel:
+def create_channel(*, organization: Organization, kind: str, name: str, now: datetime) -> Channel:
     """A sender number that has not connected yet, and its lane. The first of its kind is the default."""
     with transaction.atomic():
         # Serialises "the first one is the default" within the organization.
@@ -36,13 +34,14 @@ def create_channel(
 
 def set_connected(channel_id: UUID, *, connected: bool, now: datetime) -> None:
     """Follow a channel room's change of state, in its transaction. Locks the lane, wakes it on connection."""
-    channel = Channel.unscoped.select_for_update().get(pk=channel_id)
-    channel.state = Channel.State.CONNECTED if connected else Channel.State.DISCONNECTED
-    if connected and channel.first_connected_at is None:
-        channel.first_connected_at = now
-    channel.save(update_fields=["state", "first_connected_at"])
-    lanes.set_connected(channel_id, connected=connected)
-    lanes.refresh_figures(channel_id)
+    with transaction.atomic():
+        channel = Channel.unscoped.select_for_update().get(pk=channel_id)
+        channel.state = Channel.State.CONNECTED if connected else Channel.State.DISCONNECTED
+        if connected and channel.first_connected_at is None:
+            channel.first_connected_at = now
+        channel.save(update_fields=["state", "first_connected_at"])
+        lanes.set_connected(channel_id, connected=connected)
+        lanes.refresh_figures(channel_id)
 
 
 def add_hold(channel_id: UUID, code: str, *, now: datetime) -> None:
@@ -69,9 +68,7 @@ def set_age(channel_id: UUID, *, since: date, reason: str, by: User, now: dateti
         _record(channel_id, "limit.loosened", events.user(by), now, change)
 
 
-def set_window(
-    channel_id: UUID, *, opens: time, closes: time, reason: str, by: User, now: datetime
-) -> None:
+def set_window(channel_id: UUID, *, opens: time, closes: time, reason: str, by: User, now: datetime) -> None:
     """Override a channel's hours; equal times mean all day long. Audited: ``limit.loosened``."""
     _require_super_admin(by, reason)
     with transaction.atomic():

@@ -9,7 +9,12 @@ import traceback
 _SECRETS = (
     # An API key keeps its public part, so that a line can still be told whose it is.
     (re.compile(r"\b(cbk_[a-z0-9]{8})_[A-Za-z0-9_-]{10,}"), r"\1_[redacted]"),
-    (re.compile(r"(?i)\b(authorization|x-api-key|x-webhook-hmac|x-hub-signature-256)(['\"]?\s*[:=]\s*['\"]?)[^\s'\",}]+(\s+[A-Za-z0-9._~+/=-]{16,})?"), r"\1\2[redacted]"),
+    (
+        re.compile(
+            r"(?i)\b(authorization|x-api-key|x-webhook-hmac|x-hub-signature-256)(['\"]?\s*[:=]\s*['\"]?)[^\s'\",}]+(\s+[A-Za-z0-9._~+/=-]{16,})?"
+        ),
+        r"\1\2[redacted]",
+    ),
     (re.compile(r"(?i)\b(api[_-]?key|token|secret|password|hmac)(=)[^\s&'\"]+"), r"\1\2[redacted]"),
     # A SHA-512 in hex, whatever it is called.
     (re.compile(r"\b[0-9a-fA-F]{128}\b"), "[redacted]"),

@@ -42,9 +42,7 @@ class Broadcast(TenantModel):
     )
     group = models.ForeignKey(Group, on_delete=models.PROTECT, related_name="+", verbose_name=_("group"))
     stream = models.OneToOneField(Stream, on_delete=models.PROTECT, related_name="+")
-    channels = models.ManyToManyField(
-        Channel, through="Feed", related_name="+", verbose_name=_("numbers")
-    )
+    channels = models.ManyToManyField(Channel, through="Feed", related_name="+", verbose_name=_("numbers"))
     name = models.CharField(_("name"), max_length=120, blank=True)
     status = models.CharField(_("status"), max_length=16, choices=Status.choices)
     language = models.CharField(_("language"), max_length=16, default="pt_BR")
@@ -74,7 +72,9 @@ class Broadcast(TenantModel):
         indexes = [
             models.Index(fields=["organization", "-created_at"], name="broadcasts_by_time"),
             models.Index(
-                fields=["status"], condition=models.Q(status__in=["queued", "sending"]), name="broadcasts_live"
+                fields=["status"],
+                condition=models.Q(status__in=["queued", "sending"]),
+                name="broadcasts_live",
             ),
         ]
 

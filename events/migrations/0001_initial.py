@@ -2,37 +2,61 @@
 
 import django.db.models.deletion
 import django.utils.timezone
-import permissions.ids
 from django.db import migrations, models
+
+import permissions.ids
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('permissions', '0001_initial'),
+        ("permissions", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Event',
+            name="Event",
             fields=[
-                ('id', models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('type', models.CharField(max_length=64, verbose_name='type')),
-                ('subject', models.CharField(max_length=64, verbose_name='subject')),
-                ('actor_type', models.CharField(choices=[('user', 'user'), ('api_key', 'API key'), ('system', 'system')], max_length=8, verbose_name='actor type')),
-                ('actor', models.CharField(blank=True, max_length=64, verbose_name='actor')),
-                ('data', models.JSONField(default=dict, verbose_name='data')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='time')),
-                ('organization', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='permissions.organization', verbose_name='organization')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("type", models.CharField(max_length=64, verbose_name="type")),
+                ("subject", models.CharField(max_length=64, verbose_name="subject")),
+                (
+                    "actor_type",
+                    models.CharField(
+                        choices=[("user", "user"), ("api_key", "API key"), ("system", "system")],
+                        max_length=8,
+                        verbose_name="actor type",
+                    ),
+                ),
+                ("actor", models.CharField(blank=True, max_length=64, verbose_name="actor")),
+                ("data", models.JSONField(default=dict, verbose_name="data")),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now, verbose_name="time")),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="permissions.organization",
+                        verbose_name="organization",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'event',
-                'verbose_name_plural': 'events',
-                'db_table': 'events',
-                'ordering': ['-created_at'],
-                'indexes': [models.Index(fields=['organization', '-created_at'], name='events_by_time'), models.Index(fields=['subject', '-created_at'], name='events_by_subject')],
+                "verbose_name": "event",
+                "verbose_name_plural": "events",
+                "db_table": "events",
+                "ordering": ["-created_at"],
+                "indexes": [
+                    models.Index(fields=["organization", "-created_at"], name="events_by_time"),
+                    models.Index(fields=["subject", "-created_at"], name="events_by_subject"),
+                ],
             },
         ),
     ]

@@ -4,247 +4,511 @@ import django.contrib.postgres.fields
 import django.db.models.deletion
 import django.db.models.manager
 import django.utils.timezone
-import permissions.ids
 from django.db import migrations, models
+
+import permissions.ids
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('audience', '0001_initial'),
-        ('permissions', '0001_initial'),
+        ("audience", "0001_initial"),
+        ("permissions", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Channel',
+            name="Channel",
             fields=[
-                ('id', models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(max_length=16, verbose_name='kind')),
-                ('name', models.CharField(max_length=120, verbose_name='name')),
-                ('state', models.CharField(choices=[('disconnected', 'disconnected'), ('connected', 'connected'), ('archived', 'archived')], default='disconnected', max_length=16, verbose_name='state')),
-                ('is_default', models.BooleanField(default=False, verbose_name='default of its kind')),
-                ('first_connected_at', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='first connected at')),
-                ('in_use_since', models.DateField(blank=True, editable=False, null=True, verbose_name='in use since')),
-                ('window_opens', models.TimeField(blank=True, editable=False, null=True, verbose_name='window opens')),
-                ('window_closes', models.TimeField(blank=True, editable=False, null=True, verbose_name='window closes')),
-                ('daily_cap', models.PositiveIntegerField(blank=True, editable=False, null=True, verbose_name='daily cap')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created at')),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='permissions.organization', verbose_name='organization')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("kind", models.CharField(max_length=16, verbose_name="kind")),
+                ("name", models.CharField(max_length=120, verbose_name="name")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("disconnected", "disconnected"),
+                            ("connected", "connected"),
+                            ("archived", "archived"),
+                        ],
+                        default="disconnected",
+                        max_length=16,
+                        verbose_name="state",
+                    ),
+                ),
+                ("is_default", models.BooleanField(default=False, verbose_name="default of its kind")),
+                (
+                    "first_connected_at",
+                    models.DateTimeField(
+                        blank=True, editable=False, null=True, verbose_name="first connected at"
+                    ),
+                ),
+                (
+                    "in_use_since",
+                    models.DateField(blank=True, editable=False, null=True, verbose_name="in use since"),
+                ),
+                (
+                    "window_opens",
+                    models.TimeField(blank=True, editable=False, null=True, verbose_name="window opens"),
+                ),
+                (
+                    "window_closes",
+                    models.TimeField(blank=True, editable=False, null=True, verbose_name="window closes"),
+                ),
+                (
+                    "daily_cap",
+                    models.PositiveIntegerField(
+                        blank=True, editable=False, null=True, verbose_name="daily cap"
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, editable=False, verbose_name="created at"
+                    ),
+                ),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="permissions.organization",
+                        verbose_name="organization",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'number',
-                'verbose_name_plural': 'numbers',
-                'db_table': 'channels',
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
+                "verbose_name": "number",
+                "verbose_name_plural": "numbers",
+                "db_table": "channels",
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.CreateModel(
-            name='CronRun',
+            name="CronRun",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=64, verbose_name='name')),
-                ('started_at', models.DateTimeField(verbose_name='started at')),
-                ('finished_at', models.DateTimeField(null=True, verbose_name='finished at')),
-                ('items_processed', models.IntegerField(default=0, verbose_name='items processed')),
-                ('errors', models.JSONField(default=list, verbose_name='errors')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("name", models.CharField(max_length=64, verbose_name="name")),
+                ("started_at", models.DateTimeField(verbose_name="started at")),
+                ("finished_at", models.DateTimeField(null=True, verbose_name="finished at")),
+                ("items_processed", models.IntegerField(default=0, verbose_name="items processed")),
+                ("errors", models.JSONField(default=list, verbose_name="errors")),
             ],
             options={
-                'verbose_name': 'periodic run',
-                'verbose_name_plural': 'periodic runs',
-                'db_table': 'cron_runs',
-                'indexes': [models.Index(fields=['name', '-started_at'], name='cron_runs_by_name')],
+                "verbose_name": "periodic run",
+                "verbose_name_plural": "periodic runs",
+                "db_table": "cron_runs",
+                "indexes": [models.Index(fields=["name", "-started_at"], name="cron_runs_by_name")],
             },
         ),
         migrations.CreateModel(
-            name='Message',
+            name="Message",
             fields=[
-                ('id', models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('direction', models.CharField(choices=[('out', 'out'), ('in', 'in')], max_length=3, verbose_name='direction')),
-                ('origin', models.CharField(blank=True, choices=[('api', 'API'), ('console', 'console'), ('broadcast', 'broadcast'), ('external_device', 'sent by phone')], max_length=16, verbose_name='sent via')),
-                ('type', models.CharField(default='text', max_length=16, verbose_name='type')),
-                ('address', models.CharField(max_length=128, verbose_name='address')),
-                ('text', models.TextField(blank=True, verbose_name='text')),
-                ('status', models.CharField(choices=[('queued', 'queued'), ('claimed', 'claimed'), ('sending', 'sending'), ('sent', 'sent'), ('delivered', 'delivered'), ('read', 'read'), ('played', 'played'), ('failed', 'failed'), ('in_doubt', 'in doubt'), ('canceled', 'canceled'), ('expired', 'expired'), ('skipped', 'skipped'), ('received', 'received')], max_length=10, verbose_name='status')),
-                ('priority', models.SmallIntegerField(choices=[(0, 'human'), (1, 'automatic'), (2, 'broadcast')], default=2)),
-                ('turn', models.BigIntegerField(default=0)),
-                ('position', models.BigIntegerField(default=0)),
-                ('lease', models.BigIntegerField(null=True)),
-                ('attempt', models.SmallIntegerField(default=0, verbose_name='attempts')),
-                ('faults', models.SmallIntegerField(default=0)),
-                ('history', models.JSONField(default=list)),
-                ('provider_id', models.CharField(max_length=128, null=True, verbose_name='WhatsApp id')),
-                ('not_before', models.DateTimeField(null=True)),
-                ('expires_at', models.DateTimeField(null=True)),
-                ('waiting_code', models.CharField(blank=True, max_length=40, verbose_name='waits for')),
-                ('waiting_until', models.DateTimeField(null=True)),
-                ('error_code', models.CharField(blank=True, max_length=64, verbose_name='error')),
-                ('error_detail', models.CharField(blank=True, max_length=300, verbose_name='error detail')),
-                ('error_sent', models.CharField(blank=True, choices=[('no', 'certainly not sent'), ('maybe', 'may have been sent')], max_length=5)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='created at')),
-                ('sending_at', models.DateTimeField(null=True)),
-                ('sent_at', models.DateTimeField(null=True, verbose_name='sent at')),
-                ('delivered_at', models.DateTimeField(null=True, verbose_name='delivered at')),
-                ('read_at', models.DateTimeField(null=True, verbose_name='read at')),
-                ('updated_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='updated at')),
-                ('channel', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='messaging.channel', verbose_name='number')),
-                ('contact', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='audience.contact', verbose_name='contact')),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='permissions.organization', verbose_name='organization')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "direction",
+                    models.CharField(
+                        choices=[("out", "out"), ("in", "in")], max_length=3, verbose_name="direction"
+                    ),
+                ),
+                (
+                    "origin",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("api", "API"),
+                            ("console", "console"),
+                            ("broadcast", "broadcast"),
+                            ("external_device", "sent by phone"),
+                        ],
+                        max_length=16,
+                        verbose_name="sent via",
+                    ),
+                ),
+                ("type", models.CharField(default="text", max_length=16, verbose_name="type")),
+                ("address", models.CharField(max_length=128, verbose_name="address")),
+                ("text", models.TextField(blank=True, verbose_name="text")),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "queued"),
+                            ("claimed", "claimed"),
+                            ("sending", "sending"),
+                            ("sent", "sent"),
+                            ("delivered", "delivered"),
+                            ("read", "read"),
+                            ("played", "played"),
+                            ("failed", "failed"),
+                            ("in_doubt", "in doubt"),
+                            ("canceled", "canceled"),
+                            ("expired", "expired"),
+                            ("skipped", "skipped"),
+                            ("received", "received"),
+                        ],
+                        max_length=10,
+                        verbose_name="status",
+                    ),
+                ),
+                (
+                    "priority",
+                    models.SmallIntegerField(
+                        choices=[(0, "human"), (1, "automatic"), (2, "broadcast")], default=2
+                    ),
+                ),
+                ("turn", models.BigIntegerField(default=0)),
+                ("position", models.BigIntegerField(default=0)),
+                ("lease", models.BigIntegerField(null=True)),
+                ("attempt", models.SmallIntegerField(default=0, verbose_name="attempts")),
+                ("faults", models.SmallIntegerField(default=0)),
+                ("history", models.JSONField(default=list)),
+                ("provider_id", models.CharField(max_length=128, null=True, verbose_name="WhatsApp id")),
+                ("not_before", models.DateTimeField(null=True)),
+                ("expires_at", models.DateTimeField(null=True)),
+                ("waiting_code", models.CharField(blank=True, max_length=40, verbose_name="waits for")),
+                ("waiting_until", models.DateTimeField(null=True)),
+                ("error_code", models.CharField(blank=True, max_length=64, verbose_name="error")),
+                ("error_detail", models.CharField(blank=True, max_length=300, verbose_name="error detail")),
+                (
+                    "error_sent",
+                    models.CharField(
+                        blank=True,
+                        choices=[("no", "certainly not sent"), ("maybe", "may have been sent")],
+                        max_length=5,
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(default=django.utils.timezone.now, verbose_name="created at"),
+                ),
+                ("sending_at", models.DateTimeField(null=True)),
+                ("sent_at", models.DateTimeField(null=True, verbose_name="sent at")),
+                ("delivered_at", models.DateTimeField(null=True, verbose_name="delivered at")),
+                ("read_at", models.DateTimeField(null=True, verbose_name="read at")),
+                (
+                    "updated_at",
+                    models.DateTimeField(default=django.utils.timezone.now, verbose_name="updated at"),
+                ),
+                (
+                    "channel",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="messaging.channel",
+                        verbose_name="number",
+                    ),
+                ),
+                (
+                    "contact",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="audience.contact",
+                        verbose_name="contact",
+                    ),
+                ),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="permissions.organization",
+                        verbose_name="organization",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'message',
-                'verbose_name_plural': 'messages',
-                'db_table': 'messages',
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
+                "verbose_name": "message",
+                "verbose_name_plural": "messages",
+                "db_table": "messages",
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.CreateModel(
-            name='Receipt',
+            name="Receipt",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('provider_id', models.CharField(max_length=128)),
-                ('attempt', models.SmallIntegerField(default=0)),
-                ('rank', models.SmallIntegerField(default=0)),
-                ('sent_at', models.DateTimeField(null=True)),
-                ('delivered_at', models.DateTimeField(null=True)),
-                ('read_at', models.DateTimeField(null=True)),
-                ('failed_at', models.DateTimeField(null=True)),
-                ('error_code', models.CharField(blank=True, default='', max_length=64)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('channel', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='messaging.channel')),
-                ('message', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='messaging.message')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("provider_id", models.CharField(max_length=128)),
+                ("attempt", models.SmallIntegerField(default=0)),
+                ("rank", models.SmallIntegerField(default=0)),
+                ("sent_at", models.DateTimeField(null=True)),
+                ("delivered_at", models.DateTimeField(null=True)),
+                ("read_at", models.DateTimeField(null=True)),
+                ("failed_at", models.DateTimeField(null=True)),
+                ("error_code", models.CharField(blank=True, default="", max_length=64)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "channel",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="messaging.channel"
+                    ),
+                ),
+                (
+                    "message",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="messaging.message",
+                    ),
+                ),
             ],
             options={
-                'db_table': 'receipts',
+                "db_table": "receipts",
             },
         ),
         migrations.CreateModel(
-            name='Stream',
+            name="Stream",
             fields=[
-                ('id', models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('state', models.CharField(choices=[('running', 'running'), ('paused', 'paused'), ('canceled', 'canceled'), ('ended', 'ended')], max_length=8)),
-                ('expires_at', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='permissions.organization', verbose_name='organization')),
+                (
+                    "id",
+                    models.UUIDField(
+                        default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("running", "running"),
+                            ("paused", "paused"),
+                            ("canceled", "canceled"),
+                            ("ended", "ended"),
+                        ],
+                        max_length=8,
+                    ),
+                ),
+                ("expires_at", models.DateTimeField(null=True)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="permissions.organization",
+                        verbose_name="organization",
+                    ),
+                ),
             ],
             options={
-                'db_table': 'streams',
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
+                "db_table": "streams",
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.AddField(
-            model_name='message',
-            name='stream',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='messaging.stream'),
+            model_name="message",
+            name="stream",
+            field=models.ForeignKey(
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="messaging.stream",
+            ),
         ),
         migrations.CreateModel(
-            name='WebhookEvent',
+            name="WebhookEvent",
             fields=[
-                ('id', models.BigAutoField(primary_key=True, serialize=False)),
-                ('provider', models.CharField(max_length=16, verbose_name='provider')),
-                ('request_id', models.CharField(blank=True, max_length=128, verbose_name='request id')),
-                ('headers', models.JSONField(default=dict, verbose_name='headers')),
-                ('body', models.BinaryField(verbose_name='body')),
-                ('received_at', models.DateTimeField(default=django.utils.timezone.now, verbose_name='received at')),
-                ('state', models.CharField(choices=[('received', 'received'), ('applied', 'applied'), ('ignored', 'ignored'), ('error', 'error'), ('dead', 'dead')], default='received', max_length=8, verbose_name='state')),
-                ('event_type', models.CharField(blank=True, max_length=64, verbose_name='type')),
-                ('attempts', models.SmallIntegerField(default=0, verbose_name='attempts')),
-                ('next_try_at', models.DateTimeField(default=django.utils.timezone.now, null=True, verbose_name='next try at')),
-                ('applied_at', models.DateTimeField(null=True, verbose_name='applied at')),
-                ('error', models.CharField(blank=True, max_length=300, verbose_name='error')),
-                ('channel', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='messaging.channel', verbose_name='number')),
-                ('organization', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='permissions.organization', verbose_name='organization')),
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("provider", models.CharField(max_length=16, verbose_name="provider")),
+                ("request_id", models.CharField(blank=True, max_length=128, verbose_name="request id")),
+                ("headers", models.JSONField(default=dict, verbose_name="headers")),
+                ("body", models.BinaryField(verbose_name="body")),
+                (
+                    "received_at",
+                    models.DateTimeField(default=django.utils.timezone.now, verbose_name="received at"),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("received", "received"),
+                            ("applied", "applied"),
+                            ("ignored", "ignored"),
+                            ("error", "error"),
+                            ("dead", "dead"),
+                        ],
+                        default="received",
+                        max_length=8,
+                        verbose_name="state",
+                    ),
+                ),
+                ("event_type", models.CharField(blank=True, max_length=64, verbose_name="type")),
+                ("attempts", models.SmallIntegerField(default=0, verbose_name="attempts")),
+                (
+                    "next_try_at",
+                    models.DateTimeField(
+                        default=django.utils.timezone.now, null=True, verbose_name="next try at"
+                    ),
+                ),
+                ("applied_at", models.DateTimeField(null=True, verbose_name="applied at")),
+                ("error", models.CharField(blank=True, max_length=300, verbose_name="error")),
+                (
+                    "channel",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="messaging.channel",
+                        verbose_name="number",
+                    ),
+                ),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="permissions.organization",
+                        verbose_name="organization",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'webhook',
-                'verbose_name_plural': 'webhooks',
-                'db_table': 'webhook_events_log',
+                "verbose_name": "webhook",
+                "verbose_name_plural": "webhooks",
+                "db_table": "webhook_events_log",
             },
         ),
         migrations.CreateModel(
-            name='Lane',
+            name="Lane",
             fields=[
-                ('channel', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='lane', serialize=False, to='messaging.channel')),
-                ('connected', models.BooleanField()),
-                ('next_at', models.DateTimeField(null=True)),
-                ('busy_message', models.UUIDField(null=True)),
-                ('busy_until', models.DateTimeField(null=True)),
-                ('lease', models.BigIntegerField()),
-                ('any_at', models.DateTimeField()),
-                ('broadcast_at', models.DateTimeField()),
-                ('gap', models.FloatField()),
-                ('gap_jitter', models.FloatField()),
-                ('broadcast_gap', models.FloatField()),
-                ('broadcast_gap_jitter', models.FloatField()),
-                ('open_from', models.DateTimeField()),
-                ('open_until', models.DateTimeField()),
-                ('day_starts_at', models.DateTimeField()),
-                ('day_ends_at', models.DateTimeField()),
-                ('cap_soft', models.IntegerField()),
-                ('cap_hard', models.IntegerField()),
-                ('used', models.IntegerField()),
-                ('deck', django.contrib.postgres.fields.ArrayField(base_field=models.FloatField(), size=None)),
-                ('gap_now', models.FloatField()),
-                ('broadcast_gap_now', models.FloatField()),
-                ('holds', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=40), size=None)),
-                ('failures', models.IntegerField()),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='permissions.organization')),
+                (
+                    "channel",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="lane",
+                        serialize=False,
+                        to="messaging.channel",
+                    ),
+                ),
+                ("connected", models.BooleanField()),
+                ("next_at", models.DateTimeField(null=True)),
+                ("busy_message", models.UUIDField(null=True)),
+                ("busy_until", models.DateTimeField(null=True)),
+                ("lease", models.BigIntegerField()),
+                ("any_at", models.DateTimeField()),
+                ("broadcast_at", models.DateTimeField()),
+                ("gap", models.FloatField()),
+                ("gap_jitter", models.FloatField()),
+                ("broadcast_gap", models.FloatField()),
+                ("broadcast_gap_jitter", models.FloatField()),
+                ("open_from", models.DateTimeField()),
+                ("open_until", models.DateTimeField()),
+                ("day_starts_at", models.DateTimeField()),
+                ("day_ends_at", models.DateTimeField()),
+                ("cap_soft", models.IntegerField()),
+                ("cap_hard", models.IntegerField()),
+                ("used", models.IntegerField()),
+                (
+                    "deck",
+                    django.contrib.postgres.fields.ArrayField(base_field=models.FloatField(), size=None),
+                ),
+                ("gap_now", models.FloatField()),
+                ("broadcast_gap_now", models.FloatField()),
+                (
+                    "holds",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=40), size=None
+                    ),
+                ),
+                ("failures", models.IntegerField()),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="permissions.organization",
+                    ),
+                ),
             ],
             options={
-                'db_table': 'lanes',
+                "db_table": "lanes",
             },
         ),
         migrations.AddConstraint(
-            model_name='channel',
-            constraint=models.UniqueConstraint(condition=models.Q(('is_default', True)), fields=('organization', 'kind'), name='channel_one_default_per_kind'),
+            model_name="channel",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("is_default", True)),
+                fields=("organization", "kind"),
+                name="channel_one_default_per_kind",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='receipt',
-            constraint=models.UniqueConstraint(fields=('channel', 'provider_id'), name='receipt_id_once'),
+            model_name="receipt",
+            constraint=models.UniqueConstraint(fields=("channel", "provider_id"), name="receipt_id_once"),
         ),
         migrations.AddIndex(
-            model_name='message',
-            index=models.Index(condition=models.Q(('status', 'queued')), fields=['channel', 'priority', 'turn', 'position'], name='messages_queue'),
+            model_name="message",
+            index=models.Index(
+                condition=models.Q(("status", "queued")),
+                fields=["channel", "priority", "turn", "position"],
+                name="messages_queue",
+            ),
         ),
         migrations.AddIndex(
-            model_name='message',
-            index=models.Index(condition=models.Q(('status__in', ['sending', 'in_doubt'])), fields=['channel', 'sending_at'], name='messages_open'),
+            model_name="message",
+            index=models.Index(
+                condition=models.Q(("status__in", ["sending", "in_doubt"])),
+                fields=["channel", "sending_at"],
+                name="messages_open",
+            ),
         ),
         migrations.AddIndex(
-            model_name='message',
-            index=models.Index(fields=['stream', 'status'], name='messages_by_stream'),
+            model_name="message",
+            index=models.Index(fields=["stream", "status"], name="messages_by_stream"),
         ),
         migrations.AddIndex(
-            model_name='webhookevent',
-            index=models.Index(condition=models.Q(('state__in', ['received', 'error'])), fields=['channel', 'id'], name='webhook_events_open'),
+            model_name="webhookevent",
+            index=models.Index(
+                condition=models.Q(("state__in", ["received", "error"])),
+                fields=["channel", "id"],
+                name="webhook_events_open",
+            ),
         ),
         migrations.AddIndex(
-            model_name='webhookevent',
-            index=models.Index(fields=['organization', '-id'], name='webhook_events_by_org'),
+            model_name="webhookevent",
+            index=models.Index(fields=["organization", "-id"], name="webhook_events_by_org"),
         ),
         migrations.AddIndex(
-            model_name='lane',
-            index=models.Index(condition=models.Q(('busy_message__isnull', True), ('next_at__isnull', False)), fields=['next_at'], name='lanes_due'),
+            model_name="lane",
+            index=models.Index(
+                condition=models.Q(("busy_message__isnull", True), ("next_at__isnull", False)),
+                fields=["next_at"],
+                name="lanes_due",
+            ),
         ),
         migrations.AddIndex(
-            model_name='lane',
-            index=models.Index(condition=models.Q(('busy_message__isnull', False)), fields=['busy_until'], name='lanes_busy'),
+            model_name="lane",
+            index=models.Index(
+                condition=models.Q(("busy_message__isnull", False)), fields=["busy_until"], name="lanes_busy"
+            ),
         ),
     ]

@@ -419,9 +419,10 @@ WAKE = """
 CREATE FUNCTION engine_wake(p_channels uuid[]) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-  UPDATE lanes l SET next_at = clock_timestamp()
-    FROM (SELECT channel_id FROM lanes WHERE channel_id = ANY (p_channels) ORDER BY channel_id FOR UPDATE) AS locked
-    WHERE l.channel_id = locked.channel_id AND (l.next_at IS NULL OR l.next_at > clock_timestamp());
+  PERFORM 1 FROM lanes WHERE channel_id = ANY (p_channels) ORDER BY channel_id FOR UPDATE;
+  -- A statement of its own: the one that waited for the lock still sees next_at as it was before.
+  UPDATE lanes SET next_at = clock_timestamp()
+    WHERE channel_id = ANY (p_channels) AND (next_at IS NULL OR next_at > clock_timestamp());
   PERFORM pg_notify('lanes', '');
 END $$;
 """
@@ -453,8 +454,6 @@ class Migration(migrations.Migration):
     dependencies = [("messaging", "0001_initial"), ("audience", "0001_initial")]
 
     operations = [
-        migrations.RunSQL(
-            DECK + JUDGE + GATE + CLAIM + RANKS + EVIDENCE + SETTLE + ACKS + FREE + WAKE, DROP
-        ),
+        migrations.RunSQL(DECK + JUDGE + GATE + CLAIM + RANKS + EVIDENCE + SETTLE + ACKS + FREE + WAKE, DROP),
         migrations.RunSQL(STORAGE, migrations.RunSQL.noop),
     ]

@@ -100,7 +100,7 @@ class Lane(models.Model):
     def __str__(self) -> str:
         return str(self.channel_id)
 
-    def save(self, *args: Any, **options: Any) -> NoReturn:
+    def save(self, *_args: Any, **_options: Any) -> NoReturn:
         raise TypeError("lanes are written by messaging's statements")
 
 

@@ -134,9 +134,7 @@ class Receipt(models.Model):
 
     class Meta:
         db_table = "receipts"
-        constraints = [
-            models.UniqueConstraint(fields=["channel", "provider_id"], name="receipt_id_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["channel", "provider_id"], name="receipt_id_once")]
 
     def __str__(self) -> str:
         return self.provider_id

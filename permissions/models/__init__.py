@@ -7,8 +7,8 @@ from permissions.models.tenancy import Membership, Organization, Team, TeamMembe
 
 __all__ = [
     "ApiKey",
-    "Identified",
     "IdempotencyRecord",
+    "Identified",
     "Membership",
     "Organization",
     "Scope",

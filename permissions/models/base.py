@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
@@ -30,8 +30,8 @@ class TenantModel(Identified):
         verbose_name=_("organization"),
     )
 
-    unscoped: ClassVar[models.Manager] = models.Manager()  # type: ignore[type-arg]
-    objects: ClassVar[TenantManager] = TenantManager()  # type: ignore[type-arg]
+    unscoped: ClassVar[models.Manager[Self]] = models.Manager()
+    objects: ClassVar[TenantManager[Self]] = TenantManager()
 
     class Meta:
         abstract = True

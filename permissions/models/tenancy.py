@@ -22,7 +22,9 @@ class Organization(Identified):
         max_length=24,
         unique=True,
         # No underscore: session names are "<slug>_<n>" and must split at the first one.
-        validators=[RegexValidator(r"\A[a-z0-9]+(-[a-z0-9]+)*\Z", _("Lower-case letters, digits and hyphens."))],
+        validators=[
+            RegexValidator(r"\A[a-z0-9]+(-[a-z0-9]+)*\Z", _("Lower-case letters, digits and hyphens."))
+        ],
     )
     time_zone = models.CharField(
         _("time zone"), max_length=64, default="America/Sao_Paulo", validators=[validate_time_zone]

@@ -1,0 +1,90 @@
+"""The dispatcher: finds due lanes, rings workers for them, keeps lanes fed. Two of it may run."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import Event
+
+import psycopg
+from django.conf import settings
+from django.db import Error, connection
+from django.utils import timezone
+
+from broadcasts import feed
+from broadcasts import services as broadcasts
+from messaging import cron, doorbell, lanes
+from messaging.faults import Point, reach
+
+log = logging.getLogger(__name__)
+
+FEED_SECONDS = 0.5
+RECOVER_SECONDS = 1.0
+EVENTS_SECONDS = 2.0
+AWAY_SECONDS = 1.0
+
+
+@dataclass(slots=True)
+class Chore:
+    """Something done every so often; ``work`` says how much there was."""
+
+    name: str
+    every: float
+    work: Callable[[], int]
+    due_at: float = field(default=0.0)
+
+
+def chores() -> list[Chore]:
+    """What the dispatcher does beside claiming."""
+    return [
+        Chore("launch broadcasts", FEED_SECONDS, lambda: broadcasts.launch_due(now=timezone.now())),
+        Chore("feed lanes", FEED_SECONDS, lambda: feed.run(now=timezone.now())),
+        Chore("complete broadcasts", FEED_SECONDS, lambda: broadcasts.complete_finished(now=timezone.now())),
+        Chore("free lanes", RECOVER_SECONDS, lanes.free_overdue),
+        Chore("ring for events", EVENTS_SECONDS, cron.ring_open_events),
+    ]
+
+
+def run(stop: Event) -> None:
+    """Tick until told to stop. A database that is away is waited for; nothing is remembered over it."""
+    work = chores()
+    while not stop.is_set():
+        try:
+            with _listener() as listener:
+                while not stop.is_set():
+                    _tick(work, listener)
+        except (Error, psycopg.Error) as error:
+            log.warning("the database is away: %s", type(error).__name__)
+            connection.close()
+            stop.wait(AWAY_SECONDS)
+
+
+def _tick(work: list[Chore], listener: psycopg.Connection) -> None:
+    for chore in work:
+        if chore.due_at <= time.monotonic():
+            chore.work()
+            chore.due_at = time.monotonic() + chore.every
+    claimed = dispatch()
+    if not claimed:
+        # Wait for a tick, or for the first word of new work.
+        for _notice in listener.notifies(timeout=settings.DISPATCH_TICK_SECONDS, stop_after=1):
+            pass
+
+
+def dispatch() -> int:
+    """Claim what is due and ring for it; how many. No more than workers can begin before the leases end."""
+    claims = lanes.claim(limit=settings.DISPATCH_BACKLOG - doorbell.backlog())
+    if doorbell.ring_send(claims) and claims:
+        reach(Point.AFTER_RING)
+    return len(claims)
+
+
+def _listener() -> psycopg.Connection:
+    """A connection of its own: Django's goes back to the pool and would lose what it listens to."""
+    parameters = connection.get_connection_params()
+    parameters.pop("cursor_factory", None)
+    listener = psycopg.connect(**{**parameters, "autocommit": True})
+    listener.execute("LISTEN lanes")
+    return listener

@@ -1,0 +1,134 @@
+"""A connected lane with messages, and an adapter that does as it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from messaging import adapters, db, lanes, services, streams
+from messaging.adapters import Found, Outgoing, ParsedEvent
+from messaging.models import Channel, Message, Stream
+from permissions.ids import new_id
+from permissions.models import Organization
+
+# A Tuesday noon in São Paulo, for what is judged by the calendar.
+NOON = datetime(2026, 12, 1, 15, 0, tzinfo=UTC)
+
+
+@dataclass
+class ScriptedAdapter:
+    """The port of messaging, with answers set by the test. ``sent`` is what left, in order."""
+
+    sent: list[Outgoing] = field(default_factory=list)
+    on_send: Callable[[Outgoing], str | None] = lambda outgoing: outgoing.provider_id
+    on_find: Callable[[Outgoing], Found | None] = lambda _outgoing: None
+    on_prepare: Callable[[Outgoing], None] | None = None
+    takes_ids: bool = True
+
+    def new_provider_id(self, channel_id: UUID) -> str | None:
+        return f"3EB0{new_id().hex[-18:].upper()}" if self.takes_ids else None
+
+    def is_slow_to_prepare(self, outgoing: Outgoing) -> bool:
+        return self.on_prepare is not None
+
+    def prepare(self, outgoing: Outgoing, *, deadline: float) -> None:
+        assert self.on_prepare is not None
+        self.on_prepare(outgoing)
+
+    def send(self, outgoing: Outgoing, *, start_by: float, deadline: float) -> str | None:
+        self.sent.append(outgoing)
+        return self.on_send(outgoing)
+
+    def find(self, outgoing: Outgoing) -> Found | None:
+        return self.on_find(outgoing)
+
+    def addresses_of(self, chat: str) -> list[str]:
+        return [chat]
+
+    def parse_webhook(self, body: bytes, *, received_at: datetime) -> ParsedEvent:
+        return ParsedEvent("unknown")
+
+    def apply_account_change(self, channel_id: UUID, change: Any, *, now: datetime) -> None:
+        raise AssertionError("not scripted")
+
+
+@dataclass
+class Lab:
+    """One organization with one connected channel, all day open, old enough for broadcasts."""
+
+    organization: Organization
+    channel: Channel
+    adapter: ScriptedAdapter
+
+    def stream(self) -> Stream:
+        return streams.create(organization_id=self.organization.pk, expires_at=None, now=db.database_now())
+
+    def queue(
+        self, text: str = "oi", *, priority: int = Message.Priority.AUTOMATIC, **fields: Any
+    ) -> Message:
+        fields.setdefault("address", "5511999990001")
+        return services.queue_single(
+            channel=self.channel,
+            text=text,
+            priority=Message.Priority(priority),
+            now=db.database_now(),
+            **fields,
+        )
+
+    def feed(self, stream: Stream, number: int) -> list[Message]:
+        pages = [
+            streams.Page(new_id(), None, f"55119999900{place:02}", f"texto {place}", place)
+            for place in range(number)
+        ]
+        streams.feed(stream=stream, channel_id=self.channel.pk, page=pages)
+        fed = Message.objects.of(self.organization).in_bulk([item.id for item in pages])
+        return [fed[item.id] for item in pages]
+
+    def lane(self, **changes: Any) -> dict[str, Any]:
+        """The lane's row; with changes, what a test makes of it first ("any_at" etc. in SQL)."""
+        for column, expression in changes.items():
+            db.rows(f"UPDATE lanes SET {column} = {expression} WHERE channel_id = %s", [self.channel.pk])
+        return self.channel.lane.__class__.objects.filter(pk=self.channel.pk).values().get()
+
+    def rested(self) -> None:
+        """As if the gaps had passed."""
+        long_ago = "clock_timestamp() - interval '1 minute'"
+        self.lane(any_at=long_ago, broadcast_at=long_ago, next_at=long_ago)
+
+    def claim(self) -> lanes.Claim:
+        (claim,) = lanes.claim(limit=10)
+        return claim
+
+
+@pytest.fixture
+def adapter(monkeypatch: pytest.MonkeyPatch) -> ScriptedAdapter:
+    scripted = ScriptedAdapter()
+    monkeypatch.setattr(adapters, "for_kind", lambda _kind: scripted)
+    return scripted
+
+
+@pytest.fixture
+def make_lab(adapter: ScriptedAdapter) -> Callable[..., Lab]:
+    def make(slug: str = "loja") -> Lab:
+        organization = Organization.objects.create(name=slug, slug=slug)
+        channel = services.create_channel(
+            organization=organization, kind="waha", name="Balcão", now=db.database_now()
+        )
+        Channel.unscoped.filter(pk=channel.pk).update(
+            in_use_since="2020-01-01", window_opens="00:00", window_closes="00:00"
+        )
+        services.set_connected(channel.pk, connected=True, now=db.database_now())
+        channel.refresh_from_db()
+        return Lab(organization, channel, adapter)
+
+    return make
+
+
+@pytest.fixture
+def lab(make_lab: Callable[..., Lab]) -> Lab:
+    return make_lab()
