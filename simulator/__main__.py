@@ -57,13 +57,13 @@ async def _serve(options: Options, parent: int) -> None:
 
 
 def _tell(options: Options, port: int) -> None:
-    line = {"event": "listening", "host": options.host, "port": port, "url": f"http://{options.host}:{port}"}
-    sys.stdout.write(json.dumps(line) + "\n")
-    sys.stdout.flush()
     if options.port_file is not None:
         written = options.port_file.with_name(f"{options.port_file.name}.{os.getpid()}")
         written.write_text(f"{port}\n")
         Path(written).replace(options.port_file)
+    line = {"event": "listening", "host": options.host, "port": port, "url": f"http://{options.host}:{port}"}
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
 
 
 async def _ended_or_orphaned(ended: asyncio.Event, parent: int) -> None:

@@ -157,9 +157,7 @@ async def phone_sends(request: web.Request) -> web.Response:
     session = world.require(body["session"])
     if session.status is Status.STOPPED:
         raise refusals.wrong_status(session.name, session.status, (Status.WORKING,))
-    message = receiving.phone_sends(
-        world, session, to=body["to"], text=body["text"], message_id=body.get("id")
-    )
+    message = receiving.phone_sends(world, session, to=body["to"], text=body["text"], message_id=body.get("id"))
     return reply(201, {"id": message.full})
 
 

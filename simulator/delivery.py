@@ -60,9 +60,7 @@ class Deliveries:
     def pending(self) -> int:
         return len(self._tasks)
 
-    def post(
-        self, hook: Hook, *, event: str, session: str, body: bytes, timestamp_ms: int
-    ) -> asyncio.Task[bool]:
+    def post(self, hook: Hook, *, event: str, session: str, body: bytes, timestamp_ms: int) -> asyncio.Task[bool]:
         """Begin one delivery; the task ends with whether it arrived."""
         headers = signing.headers(
             version=self._version,
@@ -83,9 +81,7 @@ class Deliveries:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._client.close()
 
-    async def _deliver(
-        self, hook: Hook, headers: dict[str, str], body: bytes, event: str, session: str
-    ) -> bool:
+    async def _deliver(self, hook: Hook, headers: dict[str, str], body: bytes, event: str, session: str) -> bool:
         outcome = "none"
         tries = 0
         while True:
@@ -107,9 +103,7 @@ class Deliveries:
             await self._clock.sleep(max(wait, asked))
         arrived = outcome.startswith("2")
         self.counts["delivered" if arrived else "lost"] += 1
-        self.recent.append(
-            {"event": event, "session": session, "url": hook.url, "tries": tries, "outcome": outcome}
-        )
+        self.recent.append({"event": event, "session": session, "url": hook.url, "tries": tries, "outcome": outcome})
         return arrived
 
     async def _once(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:

@@ -51,9 +51,7 @@ def inbound(
     return message
 
 
-def phone_sends(
-    world: World, session: Session, *, to: str, text: str, message_id: str | None = None
-) -> Message:
+def phone_sends(world: World, session: Session, *, to: str, text: str, message_id: str | None = None) -> Message:
     """The owner types a message on the phone: `message.any` with `fromMe` and source `app`."""
     chat_id = addresses.with_suffix(to)
     message = Message(

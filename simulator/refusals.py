@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 PLUS_ONLY = (
-    "The feature is available only in Plus version for '{engine}' engine. "
-    "Check this out: https://waha.devlike.pro/"
+    "The feature is available only in Plus version for '{engine}' engine. Check this out: https://waha.devlike.pro/"
 )
 STORE_OFF = (
     'Enable NOWEB store "config.noweb.store.enabled=True" and "config.noweb.store.full_sync=True" '

@@ -16,6 +16,7 @@ from simulator.states import (
     QR_SECONDS,
     RECONNECT_SECONDS,
     WORKING_LAG_SECONDS,
+    IllegalMoveError,
     Lifecycle,
     Status,
 )
@@ -125,6 +126,8 @@ class Session:
 
     def drop(self, *, stay: bool = False) -> None:
         """The socket is lost. Routine: back in seconds; with `stay`, not before `restore`."""
+        if not self.lifecycle.is_running:
+            raise IllegalMoveError(self.status, Status.STARTING)
         self._move(Status.STARTING)
         self._offline_tries = 1
         self._after(RECONNECT_SECONDS, self._try_offline if stay else self._reconnect_now)

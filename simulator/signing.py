@@ -9,9 +9,7 @@ def sign(key: str, body: bytes) -> str:
     return hmac.digest(key.encode(), body, hashlib.sha512).hex()
 
 
-def headers(
-    *, version: str, request_id: str, timestamp_ms: int, key: str | None, body: bytes
-) -> dict[str, str]:
+def headers(*, version: str, request_id: str, timestamp_ms: int, key: str | None, body: bytes) -> dict[str, str]:
     """WAHA stamps the event's time, not the sending's, and signs neither it nor the other headers."""
     found = {
         "Content-Type": "application/json",

@@ -82,9 +82,7 @@ def session_config(body: dict[str, Any]) -> Any:
         raise refusals.bad_request(problems)
     kept = {name: config[name] for name in CONFIG_FIELDS if name in config}
     if kept.get("webhooks") is not None:
-        kept["webhooks"] = [
-            {name: hook[name] for name in HOOK_FIELDS if name in hook} for hook in kept["webhooks"]
-        ]
+        kept["webhooks"] = [{name: hook[name] for name in HOOK_FIELDS if name in hook} for hook in kept["webhooks"]]
     if isinstance(kept.get("noweb"), dict):
         kept["noweb"] = {"markOnline": True} | kept["noweb"]
     return kept

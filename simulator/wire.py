@@ -98,9 +98,7 @@ class _Pool:
     async def _connect(self) -> "_Connection":
         loop = asyncio.get_running_loop()
         context = _unverified() if self._origin.is_tls else None
-        _, connection = await loop.create_connection(
-            _Connection, self._origin.host, self._origin.port, ssl=context
-        )
+        _, connection = await loop.create_connection(_Connection, self._origin.host, self._origin.port, ssl=context)
         return connection
 
 
@@ -177,9 +175,7 @@ class _Connection(asyncio.Protocol):
         elif "content-length" in headers:
             if got >= int(headers["content-length"]):
                 self._finish()
-        elif headers.get("transfer-encoding", "").lower() == "chunked" and self._received.endswith(
-            b"0\r\n\r\n"
-        ):
+        elif headers.get("transfer-encoding", "").lower() == "chunked" and self._received.endswith(b"0\r\n\r\n"):
             self._finish()
 
     def _finish(self) -> None:

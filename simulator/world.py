@@ -38,9 +38,7 @@ class World:
         self.book = Book(options.book_file)
         self.faults = FaultBoard(self.chance)
         self.directory = Directory()
-        self.deliveries = Deliveries(
-            clock=self.clock, ids=self.ids, chance=self.chance, version=options.version
-        )
+        self.deliveries = Deliveries(clock=self.clock, ids=self.ids, chance=self.chance, version=options.version)
         self.sessions: dict[str, Session] = {}
         self.started_ms = self.clock.now_ms()
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)

@@ -119,9 +119,7 @@ async def _internal_error(error: Exception, request: web.Request, world: World) 
     return reply(500, shown)
 
 
-async def _troubled(
-    op: str, handler: Handler, request: web.Request, world: World
-) -> tuple[web.StreamResponse, str]:
+async def _troubled(op: str, handler: Handler, request: web.Request, world: World) -> tuple[web.StreamResponse, str]:
     """One call under faults: the response, and how it is named in the book ("" by its status)."""
     plan = await _plan(op, request, world)
     request[_PLAN] = plan
@@ -165,9 +163,7 @@ async def _fail(
             _cut(request, hard=False)
             return web.Response(status=500), "hang"
         case "garbage":
-            return web.Response(
-                status=HTTPStatus.CREATED, body=b'{"key":{"remoteJid":"', headers=HEADERS
-            ), "garbage"
+            return web.Response(status=HTTPStatus.CREATED, body=b'{"key":{"remoteJid":"', headers=HEADERS), "garbage"
         case "trickle":
             return await _trickle(response, parameters["seconds"], request), "trickle"
         case _:
@@ -199,9 +195,7 @@ def _cut(request: web.Request, *, hard: bool) -> None:
         transport.close()
 
 
-async def _trickle(
-    response: web.StreamResponse | None, seconds: float, request: web.Request
-) -> web.StreamResponse:
+async def _trickle(response: web.StreamResponse | None, seconds: float, request: web.Request) -> web.StreamResponse:
     """The same answer, one byte at a time over about `seconds`."""
     body = response.body if isinstance(response, web.Response) and isinstance(response.body, bytes) else b"{}"
     slow = web.StreamResponse(status=response.status if response else 201, headers=HEADERS)
