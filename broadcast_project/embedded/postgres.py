@@ -136,6 +136,4 @@ def _run(layout: Layout, command: list[str], stdin: str = "") -> None:
         umask=0o077,
     )
     if done.returncode != 0 or "ERROR:" in done.stderr or "FATAL:" in done.stderr:
-        raise EmbeddedError(
-            f"PostgreSQL's data folder could not be made: {(done.stderr or done.stdout).strip()}"
-        )
+        raise EmbeddedError(f"PostgreSQL's data folder could not be made: {(done.stderr or done.stdout).strip()}")

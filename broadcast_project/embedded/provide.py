@@ -20,9 +20,7 @@ _POLL = 0.1
 
 
 @contextmanager
-def available(
-    state: Path = STATE, *, name: str = "main", say: Callable[[str], None] | None = None
-) -> Iterator[None]:
+def available(state: Path = STATE, *, name: str = "main", say: Callable[[str], None] | None = None) -> Iterator[None]:
     """Both services answer inside the block.
 
     Nothing to do where DATABASE_URL and REDIS_URL are both set. Otherwise those that a process of this

@@ -50,9 +50,7 @@ class Supervisor:
     from a request's thread it would die with that. `log(name, line)` receives each line of output.
     """
 
-    def __init__(
-        self, processes: Iterable[Process], *, env: Mapping[str, str] | None = None, log: Log | None = None
-    ):
+    def __init__(self, processes: Iterable[Process], *, env: Mapping[str, str] | None = None, log: Log | None = None):
         self._children = {process.name: _Child(process) for process in processes}
         self._env = dict(os.environ if env is None else env)
         self._log = log or _discard
@@ -192,9 +190,7 @@ class Supervisor:
         child.started_at = now
         if child.popen.stdout is not None:
             arguments = (child.process.name, child.popen)
-            threading.Thread(
-                target=self._pump, args=arguments, name=f"log-{child.process.name}", daemon=True
-            ).start()
+            threading.Thread(target=self._pump, args=arguments, name=f"log-{child.process.name}", daemon=True).start()
         self._state.notify_all()
 
     def _bury(self, child: _Child, popen: subprocess.Popen[bytes], now: float) -> None:
@@ -205,9 +201,7 @@ class Supervisor:
         if child.wanted:
             child.deaths += 1
             steady = now - child.started_at > _STEADY_AFTER
-            child.backoff = (
-                _FIRST_BACKOFF if steady or not child.backoff else min(child.backoff * 2, _LONGEST_BACKOFF)
-            )
+            child.backoff = _FIRST_BACKOFF if steady or not child.backoff else min(child.backoff * 2, _LONGEST_BACKOFF)
             child.not_before = now + child.backoff
             self._log(child.process.name, f"ended ({_ending(code)}), starting again in {child.backoff:.1f} s")
         self._state.notify_all()

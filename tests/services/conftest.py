@@ -61,9 +61,7 @@ def own() -> Iterator[Own]:
         env: Mapping[str, str] | None = None,
     ) -> Owner:
         arguments = [*command, "-m", "tests.services.owner", str(state), *(["keep"] if keep else [])]
-        popen = subprocess.Popen(
-            arguments, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+        popen = subprocess.Popen(arguments, cwd=ROOT, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         started.append(popen)
         assert popen.stdout is not None
         return Owner(popen, **json.loads(popen.stdout.readline()))

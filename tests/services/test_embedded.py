@@ -124,9 +124,7 @@ def test_second_owner_is_told_who_holds_them(state: Path, own: Own) -> None:
     assert owner.stop() == 0
 
 
-def test_available_uses_what_runs_and_else_starts(
-    state: Path, own: Own, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_available_uses_what_runs_and_else_starts(state: Path, own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DATABASE_URL", raising=False)
     owner = own(state, keep=True)
     with embedded.available(state):

@@ -29,9 +29,7 @@ def _run(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     (folder / "test_probe.py").write_text(_PROBE)
     (folder / "pytest.ini").write_text("[pytest]\n")
     environment = {
-        key: value
-        for key, value in os.environ.items()
-        if not key.startswith(("DATABASE_", "REDIS_", "PYTEST_"))
+        key: value for key, value in os.environ.items() if not key.startswith(("DATABASE_", "REDIS_", "PYTEST_"))
     }
     options = ["-s", "-q", "-c", "pytest.ini", "-p", "tests.plugin", "-p", "no:django", "test_probe.py"]
     popen = subprocess.Popen(

@@ -159,9 +159,7 @@ def test_run_once_has_a_deadline(log: Log) -> None:
 
 @pytest.mark.parametrize("code", [_SLEEP, _WITH_CHILD], ids=["alone", "with a child"])
 def test_killed_supervisor_leaves_nothing(code: str) -> None:
-    popen = subprocess.Popen(
-        [sys.executable, "-c", _SUPERVISE, code], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
+    popen = subprocess.Popen([sys.executable, "-c", _SUPERVISE, code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert popen.stdout is not None
     pids: list[int] = []
     for line in popen.stdout:
@@ -183,17 +181,13 @@ def test_undertaker_kills_what_does_not_end() -> None:
     assert stubborn.stdout is not None
     assert stubborn.stdout.readline() == "up\n"
     script = ROOT / "broadcast_project" / "supervisor" / "undertaker.py"
-    subprocess.run(
-        [sys.executable, str(script), "0.2"], input=f"+{stubborn.pid}\n", text=True, check=True, timeout=30
-    )
+    subprocess.run([sys.executable, str(script), "0.2"], input=f"+{stubborn.pid}\n", text=True, check=True, timeout=30)
     stubborn.communicate()
     assert stubborn.returncode == -signal.SIGKILL
 
 
 def test_undertaker_spares_what_was_forgotten() -> None:
-    spared = subprocess.Popen(
-        [sys.executable, "-c", _SLEEP], start_new_session=True, stdout=subprocess.DEVNULL
-    )
+    spared = subprocess.Popen([sys.executable, "-c", _SLEEP], start_new_session=True, stdout=subprocess.DEVNULL)
     script = ROOT / "broadcast_project" / "supervisor" / "undertaker.py"
     lines = f"+{spared.pid}\n-{spared.pid}\n"
     subprocess.run([sys.executable, str(script), "0.2"], input=lines, text=True, check=True, timeout=30)
