@@ -11,50 +11,29 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
-from broadcast_project import embedded
+from broadcast_project import embedded, environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 STATE_DIR = BASE_DIR / "var"
-env = environ.Env()
-
-
-def _given(name: str) -> str:
-    return str(env.str(name, default="")).strip()
 
 
 def _kept_secret(name: str) -> str:
     """A secret of the environment; without a DATABASE_URL (trying it out) one made once and kept in var/."""
-    if value := _given(name):
+    if value := environment.text(name):
         return value
-    if _given("DATABASE_URL"):
+    if environment.text("DATABASE_URL"):
         raise ImproperlyConfigured(f"{name} is required where DATABASE_URL is set")
     return embedded.kept_secret(STATE_DIR, name.lower(), lambda: secrets.token_urlsafe(48))
 
 
-def _url(name: str, default: str = "") -> str:
-    """An absolute http(s) URL without a trailing slash, or the default."""
-    value = _given(name) or default
-    parts = urlsplit(value)
-    if value and (parts.scheme not in {"http", "https"} or not parts.hostname):
-        raise ImproperlyConfigured(f"{name} must be an http:// or https:// URL")
-    return value.rstrip("/")
-
-
-def _positive(name: str, default: float) -> float:
-    value = float(env.float(name, default=default))
-    if value <= 0:
-        raise ImproperlyConfigured(f"{name} must be greater than 0")
-    return value
-
-
 # Django
-DEBUG = env.bool("DEBUG", default=False)
+DEBUG = environment.flag("DEBUG")
 SECRET_KEY = _kept_secret("SECRET_KEY")
 FIELD_ENCRYPTION_KEYS = [key for key in _kept_secret("FIELD_ENCRYPTION_KEYS").split(",") if key]
-PORT = env.int("PORT", default=8000)
-PUBLIC_BASE_URL = _url("PUBLIC_BASE_URL", f"http://127.0.0.1:{PORT}")
+PORT = environment.whole("PORT", 8000)
+PUBLIC_BASE_URL = environment.url("PUBLIC_BASE_URL", f"http://127.0.0.1:{PORT}")
 _PUBLIC = urlsplit(PUBLIC_BASE_URL)
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=sorted({_PUBLIC.hostname or "", "127.0.0.1", "localhost"}))
+ALLOWED_HOSTS = environment.names("ALLOWED_HOSTS", sorted({_PUBLIC.hostname or "", "127.0.0.1", "localhost"}))
 CSRF_TRUSTED_ORIGINS = [f"{_PUBLIC.scheme}://{_PUBLIC.netloc}"]
 
 INSTALLED_APPS = [
@@ -138,16 +117,18 @@ SESSION_COOKIE_SECURE = _HTTPS
 CSRF_COOKIE_SECURE = _HTTPS
 # A redirected webhook loses its body (WAHA follows 301 as a GET), so https is the proxy's to demand.
 SECURE_SSL_REDIRECT = False
-SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", default=31_536_000) if _HTTPS else 0
+SECURE_HSTS_SECONDS = environment.whole("SECURE_HSTS_SECONDS", 31_536_000) if _HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = _HTTPS
 SECURE_HSTS_PRELOAD = _HTTPS
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_PROXY", default=False) else None
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if environment.flag("BEHIND_PROXY") else None
 SILENCED_SYSTEM_CHECKS = ["security.W008"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 WEBHOOK_MAX_BYTES = 10 * 1024 * 1024
 
 # PostgreSQL, always
-DATABASES = {"default": env.db_url_config(_given("DATABASE_URL") or embedded.addresses(STATE_DIR).database_url)}
+DATABASES = {
+    "default": environ.Env.db_url_config(environment.text("DATABASE_URL") or embedded.addresses(STATE_DIR).database_url)
+}
 if "postgresql" not in DATABASES["default"]["ENGINE"]:
     raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL database (postgres://…)")
 DATABASES["default"] |= {
@@ -157,17 +138,16 @@ DATABASES["default"] |= {
     "OPTIONS": {
         # What the URL says after its question mark: sslmode, or the folder of a Unix socket.
         **DATABASES["default"].get("OPTIONS", {}),
-        "pool": {"min_size": 1, "max_size": env.int("DATABASE_POOL_SIZE", default=8), "timeout": 10},
+        "pool": {"min_size": 1, "max_size": environment.whole("DATABASE_POOL_SIZE", 8), "timeout": 10},
         # Django's default is never to prepare; the engine's statements halve PostgreSQL's time by it.
         "prepare_threshold": 5,
-        "options": "-c statement_timeout=30000 -c lock_timeout=10000"
-        " -c idle_in_transaction_session_timeout=60000",
+        "options": "-c statement_timeout=30000 -c lock_timeout=10000 -c idle_in_transaction_session_timeout=60000",
     },
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Redis or Valkey: a doorbell, never the memory
-REDIS_URL = _given("REDIS_URL") or embedded.addresses(STATE_DIR).redis_url
+REDIS_URL = environment.text("REDIS_URL") or embedded.addresses(STATE_DIR).redis_url
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
 
 # Celery: the measured settings (docs/decisions) for a broker that may lose everything
@@ -205,31 +185,29 @@ CELERY_ENABLE_UTC = True
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 
 # The engine. Flow tests shorten these; the pace itself is messaging.rules.
-SEND_WORKER_RATE = env.str("SEND_WORKER_RATE", default="100/s")
-DISPATCH_TICK_SECONDS = _positive("DISPATCH_TICK_SECONDS", 0.15)
-DISPATCH_BACKLOG = env.int("DISPATCH_BACKLOG", default=200)
-CLAIM_LEASE_SECONDS = _positive("CLAIM_LEASE_SECONDS", 20)
-SEND_DEADLINE_SECONDS = _positive("SEND_DEADLINE_SECONDS", 20)
-FIRST_BYTE_SECONDS = _positive("FIRST_BYTE_SECONDS", 2)
-EVIDENCE_SECONDS = _positive("EVIDENCE_SECONDS", 300)
-ECHO_PATIENCE_SECONDS = _positive("ECHO_PATIENCE_SECONDS", 30)
-FEED_AHEAD_SECONDS = _positive("FEED_AHEAD_SECONDS", 40)
-BEAT_SECONDS = env.int("BEAT_SECONDS", default=60)
-WEBHOOK_RETENTION_DAYS = env.int("WEBHOOK_RETENTION_DAYS", default=90)
+SEND_WORKER_RATE = environment.text("SEND_WORKER_RATE", "100/s")
+DISPATCH_TICK_SECONDS = environment.positive("DISPATCH_TICK_SECONDS", 0.15)
+DISPATCH_BACKLOG = environment.whole("DISPATCH_BACKLOG", 200)
+CLAIM_LEASE_SECONDS = environment.positive("CLAIM_LEASE_SECONDS", 20)
+SEND_DEADLINE_SECONDS = environment.positive("SEND_DEADLINE_SECONDS", 20)
+FIRST_BYTE_SECONDS = environment.positive("FIRST_BYTE_SECONDS", 2)
+EVIDENCE_SECONDS = environment.positive("EVIDENCE_SECONDS", 300)
+ECHO_PATIENCE_SECONDS = environment.positive("ECHO_PATIENCE_SECONDS", 30)
+FEED_AHEAD_SECONDS = environment.positive("FEED_AHEAD_SECONDS", 40)
+BEAT_SECONDS = environment.whole("BEAT_SECONDS", 60)
+WEBHOOK_RETENTION_DAYS = environment.whole("WEBHOOK_RETENTION_DAYS", 90)
 # Tests of crashes kill the process at a named point: "after_gate_commit", or "after_gate_commit:3".
-FAULT_POINT = _given("FAULT_POINT")
+FAULT_POINT = environment.text("FAULT_POINT")
 
 CHANNEL_ADAPTERS = {"waha": "channels_waha.adapter.WahaAdapter"}
 
 # WAHA
-WAHA_BASE_URL = _url("WAHA_BASE_URL")
-WAHA_API_KEY = _given("WAHA_API_KEY")
-for _present, _absent in (("WAHA_BASE_URL", "WAHA_API_KEY"), ("WAHA_API_KEY", "WAHA_BASE_URL")):
-    if _given(_present) and not _given(_absent):
-        raise ImproperlyConfigured(f"{_present} is set, so {_absent} is needed too")
-WAHA_LIFECYCLE_TIMEOUT_SECONDS = _positive("WAHA_LIFECYCLE_TIMEOUT_SECONDS", 45)
+WAHA_BASE_URL = environment.url("WAHA_BASE_URL")
+WAHA_API_KEY = environment.text("WAHA_API_KEY")
+environment.both_or_neither("WAHA_BASE_URL", "WAHA_API_KEY")
+WAHA_LIFECYCLE_TIMEOUT_SECONDS = environment.positive("WAHA_LIFECYCLE_TIMEOUT_SECONDS", 45)
 # Where WAHA reaches us; other than PUBLIC_BASE_URL inside a private network.
-WEBHOOK_BASE_URL = _url("WEBHOOK_BASE_URL", PUBLIC_BASE_URL)
+WEBHOOK_BASE_URL = environment.url("WEBHOOK_BASE_URL", PUBLIC_BASE_URL)
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["permissions.api.authentication.ApiKeyAuthentication"],
@@ -250,7 +228,7 @@ LOGGING = {
     "handlers": {
         "console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["redact"]},
     },
-    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
+    "root": {"handlers": ["console"], "level": environment.text("LOG_LEVEL", "INFO")},
     "loggers": {"django.server": {"handlers": ["console"], "propagate": False}},
 }
 

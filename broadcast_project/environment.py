@@ -1,0 +1,79 @@
+"""Typed readers of environment variables; what can't be read is an error that names its variable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+_env = environ.Env()
+_TRUE = frozenset({"1", "true", "yes", "on"})
+_FALSE = frozenset({"0", "false", "no", "off", ""})
+
+Value = TypeVar("Value")
+
+
+def text(name: str, default: str = "") -> str:
+    """The variable without surrounding blanks; the default where it is unset or blank."""
+    return str(_env.str(name, default="")).strip() or default
+
+
+def flag(name: str) -> bool:
+    """Off unless set to 1, true, yes or on."""
+    value = text(name).lower()
+    if value not in _TRUE | _FALSE:
+        raise ImproperlyConfigured(f"{name} must be true or false")
+    return value in _TRUE
+
+
+def whole(name: str, default: int) -> int:
+    """A whole number of 0 or more."""
+    return _number(name, int, default, "a whole number of 0 or more", lambda value: value >= 0)
+
+
+def positive(name: str, default: float) -> float:
+    """A number greater than 0."""
+    return _number(name, float, default, "a number greater than 0", lambda value: 0 < value < float("inf"))
+
+
+def names(name: str, default: list[str]) -> list[str]:
+    """A comma-separated list."""
+    return [part.strip() for part in text(name).split(",") if part.strip()] or default
+
+
+def url(name: str, default: str = "") -> str:
+    """An absolute http(s) URL without a trailing slash."""
+    value = text(name, default)
+    try:
+        parts = urlsplit(value)
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if value and not valid:
+        raise ImproperlyConfigured(f"{name} must be an http:// or https:// URL")
+    return value.rstrip("/")
+
+
+def both_or_neither(first: str, second: str) -> None:
+    """Two variables that make sense only together."""
+    for present, absent in ((first, second), (second, first)):
+        if text(present) and not text(absent):
+            raise ImproperlyConfigured(f"{present} is set, so {absent} is needed too")
+
+
+def _number(
+    name: str, read: Callable[[str], Value], default: Value, kind: str, valid: Callable[[Value], bool]
+) -> Value:
+    given = text(name)
+    if not given:
+        return default
+    try:
+        value = read(given)
+    except ValueError:
+        value = None
+    if value is None or not valid(value):
+        raise ImproperlyConfigured(f"{name} must be {kind}")
+    return value
