@@ -1,17 +1,16 @@
 """Sending: the path that must be fast, and the courtesies around it."""
 
-import time
 from typing import Any
 
 from aiohttp import web
 
 from simulator import addresses, refusals, sending
-from simulator.api.guard import WORLD, plan_of, read_body, remember, reply
+from simulator.api.guard import WORLD, arrived_at, plan_of, read_body, remember, reply
 
 
 async def send_text(request: web.Request) -> web.Response:
     """201 in the engine's own shape. Nothing is validated: what is wrong ends in a 500 that echoes it."""
-    requested_at = time.time()
+    requested_at = arrived_at(request)
     body = await read_body(request)
     world = request.app[WORLD]
     session = await world.ready(session_name(body))

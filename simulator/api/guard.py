@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import struct
+import time
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any
@@ -23,7 +24,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 HEADERS = {"Access-Control-Allow-Origin": "*", "Content-Type": "application/json; charset=utf-8"}
 EMPTY_HEADERS = {"Access-Control-Allow-Origin": "*"}
-_PLAN, _ENTRY = "plan", "entry"
+_PLAN, _ENTRY, _ARRIVED = "plan", "entry", "arrived"
 
 
 def reply(status: int, body: Any) -> web.Response:
@@ -53,6 +54,12 @@ def plan_of(request: web.Request) -> Plan:
     """What the faults do to this call."""
     plan: Plan = request.get(_PLAN, FINE)
     return plan
+
+
+def arrived_at(request: web.Request) -> float:
+    """Epoch seconds; a delay on command comes after it."""
+    at: float = request.get(_ARRIVED) or time.time()
+    return at
 
 
 def remember(request: web.Request, entry: Entry) -> None:
@@ -121,8 +128,8 @@ async def _internal_error(error: Exception, request: web.Request, world: World) 
 
 async def _troubled(op: str, handler: Handler, request: web.Request, world: World) -> tuple[web.StreamResponse, str]:
     """One call under faults: the response, and how it is named in the book ("" by its status)."""
-    plan = await _plan(op, request, world)
-    request[_PLAN] = plan
+    request[_ARRIVED] = time.time()
+    plan = request[_PLAN] = await _plan(op, request, world)
     outcome = plan.outcome
     if plan.delay_before:
         await asyncio.sleep(plan.delay_before)

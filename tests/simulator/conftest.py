@@ -21,7 +21,7 @@ def plus_process() -> Iterator[SimulatorProcess]:
 @pytest.fixture(scope="session")
 def core_process() -> Iterator[SimulatorProcess]:
     """The old free one that the exchanges were recorded from: one session, text only."""
-    with SimulatorProcess(time_scale=SCALE, version="2026.2.1") as simulator:
+    with SimulatorProcess(time_scale=SCALE / 2, version="2026.2.1") as simulator:
         yield simulator
 
 

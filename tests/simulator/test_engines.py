@@ -45,8 +45,7 @@ def recorded_payload(event: str, number: int = 0, **wanted: Any) -> dict[str, An
     found = [
         row["body"]["payload"]
         for row in deliveries()
-        if row["event"] == event
-        and all(row["body"]["payload"].get(key) == value for key, value in wanted.items())
+        if row["event"] == event and all(row["body"]["payload"].get(key) == value for key, value in wanted.items())
     ]
     return dict(found[number])
 
@@ -167,9 +166,7 @@ def test_an_envelope_is_built_byte_for_byte_as_waha_does() -> None:
 
 
 def test_an_envelope_without_metadata_has_no_such_key() -> None:
-    envelope = Envelope(
-        session="a", metadata=None, environment=environment(version="1", engine="GOWS", tier="CORE")
-    )
+    envelope = Envelope(session="a", metadata=None, environment=environment(version="1", engine="GOWS", tier="CORE"))
     built = envelope.build(event_id="evt_1", timestamp_ms=1, event="session.status", me=None, payload={})
     assert list(json.loads(built)) == [
         "id",
@@ -184,9 +181,7 @@ def test_an_envelope_without_metadata_has_no_such_key() -> None:
 
 
 def test_an_envelope_follows_a_changed_account() -> None:
-    envelope = Envelope(
-        session="a", metadata=None, environment=environment(version="1", engine="GOWS", tier="CORE")
-    )
+    envelope = Envelope(session="a", metadata=None, environment=environment(version="1", engine="GOWS", tier="CORE"))
     me: Me = {"id": "1@c.us", "lid": "2@lid"}
     for name in (None, "Acme"):
         if name:

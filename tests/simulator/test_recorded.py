@@ -85,9 +85,7 @@ NOT_REPEATED = """
 
 
 def cases(rows: dict[str, str]) -> list[Any]:
-    return [
-        pytest.param(state, ROWS[name], id=name) for state, names in rows.items() for name in names.split()
-    ]
+    return [pytest.param(state, ROWS[name], id=name) for state, names in rows.items() for name in names.split()]
 
 
 @pytest.mark.parametrize(("state", "row"), cases(CORE_ROWS))

@@ -16,9 +16,7 @@ CHAT = "5511988880001@c.us"
 
 def listening(waha: Caller, receiver: Receiver, **config: Any) -> str:
     """A working session whose messages and acks arrive at /h."""
-    return waha.working_session(
-        webhooks=[hook(receiver.url("/h"), "message", "message.any", "message.ack")], **config
-    )
+    return waha.working_session(webhooks=[hook(receiver.url("/h"), "message", "message.any", "message.ack")], **config)
 
 
 def acks(receiver: Receiver) -> list[int]:
@@ -81,9 +79,7 @@ def test_an_echo_comes_when_told(waha: Caller, receiver: Receiver, order: str) -
         ({"kind": "late_acks", "seconds": 0.2}, [1, 2, 3]),
     ],
 )
-def test_acks_go_wrong_when_told(
-    waha: Caller, receiver: Receiver, fault: dict[str, Any], expected: list[int]
-) -> None:
+def test_acks_go_wrong_when_told(waha: Caller, receiver: Receiver, fault: dict[str, Any], expected: list[int]) -> None:
     name = listening(waha, receiver)
     waha.control.fault(**fault, session=name)
     waha.send(name, CHAT)
@@ -92,16 +88,12 @@ def test_acks_go_wrong_when_told(
     assert waiting.until(lambda: len(acks(receiver)) >= 3 + len(expected))
     found = [
         arrival.event["payload"]
-        for arrival in sorted(
-            receiver.arrivals("/h", "message.ack"), key=lambda item: item.event["timestamp"]
-        )
+        for arrival in sorted(receiver.arrivals("/h", "message.ack"), key=lambda item: item.event["timestamp"])
     ]
     assert [payload["ack"] for payload in found if payload["from"] == CHAT] == expected
 
 
-def test_a_number_that_is_not_on_whatsapp_is_taken_and_never_delivered(
-    waha: Caller, receiver: Receiver
-) -> None:
+def test_a_number_that_is_not_on_whatsapp_is_taken_and_never_delivered(waha: Caller, receiver: Receiver) -> None:
     waha.control.number("5511988889999", exists=False)
     name = listening(waha, receiver)
     assert waha.send(name, "5511988889999@c.us").status_code == 201

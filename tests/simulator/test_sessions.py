@@ -40,9 +40,7 @@ def test_a_wrong_qr_is_not_scanned(waha: Caller) -> None:
     assert waha.control.session(name)["status"] == "SCAN_QR_CODE"
 
 
-def test_a_qr_nobody_scans_is_shown_six_times_and_then_the_session_fails(
-    waha: Caller, receiver: Receiver
-) -> None:
+def test_a_qr_nobody_scans_is_shown_six_times_and_then_the_session_fails(waha: Caller, receiver: Receiver) -> None:
     name = waha.new_session(webhooks=[hook(receiver.url("/h"), "session.status")])
     first = waha.get(f"/api/{name}/auth/qr?format=raw").json()["value"]
     waha.control.wait_for_status(name, "FAILED")
@@ -150,9 +148,7 @@ def test_a_session_keeps_its_account_over_a_stop(waha: Caller) -> None:
     assert waha.control.wait_for_status(name, "WORKING")["me"]["id"] == "5511999990003@c.us"
 
 
-def test_a_new_configuration_restarts_what_runs_and_replaces_the_old(
-    waha: Caller, receiver: Receiver
-) -> None:
+def test_a_new_configuration_restarts_what_runs_and_replaces_the_old(waha: Caller, receiver: Receiver) -> None:
     name = waha.working_session(metadata={"old": "1"})
     body = {"config": {"webhooks": [hook(receiver.url("/new"), "session.status")]}}
     answer = waha.put(f"/api/sessions/{name}", body).json()
@@ -184,6 +180,4 @@ def test_the_control_api_names_what_is_wrong(waha: Caller) -> None:
     assert waha.ask("POST", "/control/sessions/nobody/drop", None, {}).status_code == 404
     name = waha.new_session(start=False)
     assert waha.ask("POST", f"/control/sessions/{name}/drop", None, {}).status_code == 409
-    assert (
-        waha.ask("POST", f"/control/sessions/{name}/engine", '{"engine": "WPP"}', headers).status_code == 400
-    )
+    assert waha.ask("POST", f"/control/sessions/{name}/engine", '{"engine": "WPP"}', headers).status_code == 400

@@ -75,9 +75,7 @@ def test_a_retry_that_arrives_is_the_last(waha: Caller, receiver: Receiver) -> N
     ("policy", "at_least"),
     [("constant", [5, 5, 5]), ("linear", [5, 10, 15]), ("exponential", [5, 10, 20])],
 )
-def test_retries_wait_by_their_policy(
-    waha: Caller, receiver: Receiver, policy: str, at_least: list[float]
-) -> None:
+def test_retries_wait_by_their_policy(waha: Caller, receiver: Receiver, policy: str, at_least: list[float]) -> None:
     receiver.answers["/h"] = always(500)
     url = receiver.url("/h")
     name = waha.working_session(
