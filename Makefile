@@ -9,6 +9,8 @@ STAMP := $(VENV)/installed
 # Two is what PostgreSQL and the processes under test leave of a small machine.
 JOBS ?= $(shell nproc 2>/dev/null | awk '{print ($$1 > 4) ? 4 : ($$1 > 1) ? $$1 : 1}')
 ARGS ?=
+# What make starts ends with make, even one that is killed with -9: $$PPID is make itself.
+TIED = exec $(BIN)/python -I -S broadcast_project/supervisor/launch.py $$PPID 15 - $(BIN)/python
 
 .PHONY: help install test lint format run demo simulator messages lock clean
 
@@ -35,7 +37,7 @@ $(STAMP): requirements-dev.lock
 	@touch $@
 
 test: install
-	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+	$(TIED) -m pytest -n $(JOBS) $(ARGS)
 
 lint: install
 	$(BIN)/ruff check .
@@ -51,13 +53,13 @@ format: install
 	$(BIN)/ruff format .
 
 run: install
-	exec $(BIN)/python -m broadcast_project.supervisor
+	$(TIED) -m broadcast_project.supervisor
 
 demo: install
-	exec $(BIN)/python manage.py demo $(ARGS)
+	$(TIED) manage.py demo $(ARGS)
 
 simulator: install
-	exec $(BIN)/python -m simulator --port $${SIMULATOR_PORT:-3001} $(ARGS)
+	$(TIED) -m simulator --port $${SIMULATOR_PORT:-3001} $(ARGS)
 
 messages: install
 	$(BIN)/python manage.py makemessages --locale pt_BR --no-location --ignore .venv --ignore var $(ARGS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import random
 import secrets
 import socket
 from collections.abc import Callable
@@ -13,7 +14,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
+from broadcast_project.embedded.errors import EmbeddedError
 from broadcast_project.embedded.layout import Layout
+
+_LOWEST_PORT = 16_384
+_PORTS_TRIED = 64
 
 
 @dataclass(frozen=True)
@@ -109,10 +114,23 @@ def _draw() -> str:
 
 
 def _free_port(wanted: int) -> int:
-    """The wanted TCP port of the loopback if nobody has it, else any free one."""
-    for port in (wanted, 0):
+    """The wanted TCP port of the loopback if nobody has it, else another that is free.
+
+    None of those that the kernel gives to outgoing connections: while the server is down, a client that tries again
+    and again may get the very port it calls, connect to itself, and keep the server from coming back.
+    """
+    others = random.SystemRandom().sample(range(_LOWEST_PORT, _first_outgoing_port()), _PORTS_TRIED)
+    for port in filter(None, (wanted, *others)):
         with socket.socket() as probe, suppress(OSError):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(("127.0.0.1", port))
-            return int(probe.getsockname()[1])
-    raise OSError("no free port on the loopback")
+            return port
+    raise EmbeddedError(f"no free port on the loopback from {_LOWEST_PORT} on")
+
+
+def _first_outgoing_port() -> int:
+    try:
+        lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    except OSError:
+        lowest = 32768
+    return lowest if lowest >= _LOWEST_PORT + _PORTS_TRIED else 65536

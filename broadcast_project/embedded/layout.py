@@ -12,12 +12,14 @@ import hashlib
 import os
 import pwd
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from broadcast_project.embedded.errors import EmbeddedError
 from broadcast_project.supervisor.process import User
 
+_POSTGRES = "postgres"
 _SHARED = Path("/var/tmp")  # noqa: S108  each folder in it is checked to be ours
 # `sun_path` holds 108 bytes with its end; PostgreSQL appends "/.s.PGSQL.5432" and, for the lock, ".lock".
 _LONGEST_SOCKET_FOLDER = 107 - len("/.s.PGSQL.5432.lock")
@@ -37,8 +39,8 @@ class Layout:
     def of(cls, state: Path, name: str) -> Layout:
         """The places for a state folder, by who we are."""
         state = state.resolve() / "embedded"
-        user = _server_user()
         aside = _SHARED / f"broadcast-{_digest(f'{os.geteuid()}:{state}')}"
+        user = _server_user(aside / name / _POSTGRES)
         base = aside / name if user else state / name
         sockets = base / "run"
         if len(os.fsencode(sockets)) > _LONGEST_SOCKET_FOLDER or "," in str(sockets):
@@ -59,7 +61,7 @@ class Layout:
 
     @property
     def postgres(self) -> Path:
-        return self.base / "postgres"
+        return self.base / _POSTGRES
 
     @property
     def valkey(self) -> Path:
@@ -113,9 +115,13 @@ def _check(folder: Path, owner: User, mode: int) -> None:
         raise EmbeddedError(f"{folder} has mode {has:04o}, others could reach it: chmod {mode:04o} it")
 
 
-def _server_user() -> User | None:
+def _server_user(data: Path) -> User | None:
+    """Whoever owns the data already; else an account of the machine that is nobody's."""
     if os.geteuid() != 0:
         return None
+    with suppress(FileNotFoundError):
+        found = data.stat()
+        return User(found.st_uid, found.st_gid)
     for name in ("postgres", "nobody"):
         try:
             entry = pwd.getpwnam(name)

@@ -11,7 +11,7 @@ from pathlib import Path
 from broadcast_project.embedded.addresses import Credentials
 from broadcast_project.embedded.errors import EmbeddedError
 from broadcast_project.embedded.layout import Layout
-from broadcast_project.supervisor import Process
+from broadcast_project.supervisor import Process, tied
 
 NAME = "postgres"
 
@@ -107,7 +107,7 @@ def answers(layout: Layout, programs: Path) -> bool:
     """Whether it takes connections now."""
     program = str(programs / "pg_isready")
     command = [program, "-q", "-t", "3", "-h", str(layout.sockets), "-p", "5432", "-U", "broadcast"]
-    return subprocess.run(command, check=False, timeout=10, env={**os.environ, **_ENV}).returncode == 0
+    return subprocess.run(command, check=False, timeout=10, env=_ENV).returncode == 0
 
 
 def _statements(credentials: Credentials) -> list[str]:
@@ -120,9 +120,8 @@ def _statements(credentials: Credentials) -> list[str]:
 
 
 def _run(layout: Layout, command: list[str], stdin: str = "") -> None:
-    user = layout.user
     done = subprocess.run(
-        command,
+        tied(command, user=layout.user),
         input=stdin,
         capture_output=True,
         text=True,
@@ -130,10 +129,6 @@ def _run(layout: Layout, command: list[str], stdin: str = "") -> None:
         timeout=120,
         cwd=layout.base,
         env=_ENV,
-        user=user.uid if user else None,
-        group=user.gid if user else None,
-        extra_groups=[] if user else None,
-        umask=0o077,
     )
     if done.returncode != 0 or "ERROR:" in done.stderr or "FATAL:" in done.stderr:
         raise EmbeddedError(f"PostgreSQL's data folder could not be made: {(done.stderr or done.stdout).strip()}")

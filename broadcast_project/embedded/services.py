@@ -156,7 +156,9 @@ class Embedded:
             [
                 postgres.process(self._layout, self._programs.postgres, durable=self._durable),
                 valkey.process(self._layout, self._programs.valkey, durable=self._durable),
-            ]
+            ],
+            # Nothing of ours: the servers' user can read their environment.
+            env={},
         )
         self._supervisor.start()
         self.wait_ready()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import suppress
 from types import FrameType
 
 from broadcast_project.embedded import EmbeddedError, available
@@ -68,8 +69,10 @@ def _port() -> int:
 
 
 def _say(name: str, line: str) -> None:
-    sys.stdout.write(f"{name:<10} | {line}\n")
-    sys.stdout.flush()
+    # Whoever read this may be gone; that must not end what runs.
+    with suppress(BrokenPipeError):
+        sys.stdout.write(f"{name:<10} | {line}\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,13 @@ class User:
 
     uid: int
     gid: int
+
+
+def tied(command: Iterable[str], *, user: User | None = None, death_signal: int = signal.SIGKILL) -> list[str]:
+    """The command line that runs a command as that user and ends it when this thread or process ends."""
+    identity = f"{user.uid}:{user.gid}" if user else "-"
+    launcher = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), str(int(death_signal))]
+    return [*launcher, identity, *command]
 
 
 @dataclass(frozen=True)
@@ -43,20 +50,10 @@ class Process:
 
     def spawn(self, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
         """Start it in a session of its own. Its parent is the calling *thread*: both end together."""
-        user = f"{self.user.uid}:{self.user.gid}" if self.user else "-"
-        shim = [
-            sys.executable,
-            "-I",
-            "-S",
-            str(_LAUNCHER),
-            str(os.getpid()),
-            str(int(self.death_signal)),
-            user,
-        ]
         output = self._open_output()
         try:
             return subprocess.Popen(
-                [*shim, *self.command],
+                tied(self.command, user=self.user, death_signal=self.death_signal),
                 env={**env, **self.env},
                 cwd=self.cwd,
                 stdin=subprocess.DEVNULL,

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -14,7 +18,8 @@ import redis
 from broadcast_project import embedded
 from broadcast_project.embedded import AlreadyRunningError, Embedded, EmbeddedError
 from broadcast_project.embedded.layout import Layout
-from tests.services.conftest import Own, gone, servers
+from broadcast_project.embedded.strays import processes_in
+from tests.services.conftest import ROOT, Own, gone, servers
 from tests.waiting import until
 
 
@@ -234,3 +239,36 @@ def test_racing_processes_agree_on_a_kept_secret(state: Path) -> None:
     kept = state / "secrets" / "key"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert list(kept.parent.iterdir()) == [kept]
+
+
+def test_owner_killed_while_it_makes_the_data_folder(state: Path) -> None:
+    base = Layout.of(state, "main").base
+    command = [sys.executable, "-m", "tests.services.owner", str(state), "keep"]
+    owner = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    assert until(lambda: (base / "postgres.new" / "PG_VERSION").exists())
+    owner.kill()
+    owner.communicate()
+    assert until(lambda: not processes_in([base, base / "postgres.new"]))
+    with Embedded(state) as addresses:
+        assert _query(addresses.database_url, "SELECT 1") == [(1,)]
+
+
+def test_servers_are_told_no_secret_of_ours(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_KEY", "not for the servers")
+    services = Embedded(state, durable=False)
+    addresses = services.start()
+    try:
+        for pid in services.pids().values():
+            assert b"not for the servers" not in Path(f"/proc/{pid}/environ").read_bytes()
+            for secret in re.findall(r":([\w-]{20,})@", addresses.database_url + addresses.redis_url):
+                assert secret.encode() not in Path(f"/proc/{pid}/cmdline").read_bytes()
+    finally:
+        services.stop()
+
+
+def test_valkey_listens_where_no_client_is_given_a_port(state: Path) -> None:
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    with Embedded(state, durable=False) as addresses:
+        port = urlsplit(addresses.redis_url).port
+        assert port is not None
+        assert port < lowest
