@@ -8,6 +8,7 @@ ENGINES = ("NOWEB", "GOWS", "WEBJS")
 
 # WAHA's own features that came with a version.
 IDS_TAKEN_SINCE = (2026, 4, 3)
+KEY_IN_QUERY_SINCE = (2026, 4, 3)
 PLUS_FOR_ALL_SINCE = (2026, 6, 1)
 
 

@@ -16,7 +16,7 @@ from simulator.engines import ENGINES
 from simulator.envelope import environment
 from simulator.faults import FaultBoard
 from simulator.options import IDS_TAKEN_SINCE, Options
-from simulator.session import ABSENT, Session
+from simulator.session import Session
 from simulator.states import Status
 
 RUNNING_WAIT_SECONDS = 5.0
@@ -198,6 +198,3 @@ class World:
             yield
         finally:
             lock.release()
-
-
-__all__ = ["ABSENT", "World"]

@@ -48,12 +48,6 @@ async def send_seen(request: web.Request) -> web.Response:
     return reply(201, None)
 
 
-async def plus_only(request: web.Request) -> web.Response:
-    """Media on an old Core."""
-    engine = request.app[WORLD].options.engine
-    raise refusals.unprocessable(refusals.PLUS_ONLY.format(engine=engine))
-
-
 async def new_message_id(request: web.Request) -> web.Response:
     """Since 2026.4.3, on NOWEB and GOWS."""
     world = request.app[WORLD]

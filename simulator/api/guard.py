@@ -16,7 +16,7 @@ from simulator import refusals
 from simulator.book import Entry
 from simulator.envelope import dumps
 from simulator.faults import FINE, Outcome, Plan
-from simulator.options import IDS_TAKEN_SINCE
+from simulator.options import KEY_IN_QUERY_SINCE
 from simulator.world import World
 
 WORLD = web.AppKey("world", World)
@@ -91,7 +91,7 @@ def _has_key(request: web.Request, world: World) -> bool:
     wanted = world.options.api_key
     if request.headers.get("X-Api-Key") == wanted:
         return True
-    in_query = world.options.version_numbers >= IDS_TAKEN_SINCE
+    in_query = world.options.version_numbers >= KEY_IN_QUERY_SINCE
     return in_query and request.query.get("x-api-key") == wanted
 
 

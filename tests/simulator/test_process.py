@@ -4,6 +4,7 @@ import ast
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 from tests import waiting
 from tests.simulator.caller import Caller
-from tests.simulator_client import ROOT, SimulatorProcess
+from tests.simulator_client import ROOT, SimulatorControl, SimulatorProcess
 
 
 def is_alive(pid: int) -> bool:
@@ -42,9 +43,15 @@ def test_it_ends_well_at_a_signal_even_with_a_call_hanging(number: signal.Signal
     command = [sys.executable, "-m", "simulator"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        assert json.loads(process.stdout.readline())["event"] == "listening"
-        process.send_signal(number)
-        assert process.wait(10) == 0
+        port = json.loads(process.stdout.readline())["port"]
+        control = SimulatorControl(f"http://127.0.0.1:{port}")
+        control.fault("hang", op="ping")
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+            connection.sendall(b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert waiting.until(lambda: control.faults()[0]["hits"] == 1)
+            process.send_signal(number)
+            assert process.wait(10) == 0
+        control.close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel's signal at a parent's death")
