@@ -199,6 +199,9 @@ WEBHOOK_RETENTION_DAYS = environment.whole("WEBHOOK_RETENTION_DAYS", 90)
 # Tests of crashes kill the process at a named point: "after_gate_commit", or "after_gate_commit:3".
 FAULT_POINT = environment.text("FAULT_POINT")
 
+# Composition: what a room below asks for and a room above, or another system, provides.
+AUDIT_RECORDER = "events.services.record"
+PEOPLE_DIRECTORY = "permissions.directory.DatabaseDirectory"
 CHANNEL_ADAPTERS = {"waha": "channels_waha.adapter.WahaAdapter"}
 
 # WAHA
