@@ -194,6 +194,8 @@ FIRST_BYTE_SECONDS = environment.positive("FIRST_BYTE_SECONDS", 2)
 EVIDENCE_SECONDS = environment.positive("EVIDENCE_SECONDS", 300)
 ECHO_PATIENCE_SECONDS = environment.positive("ECHO_PATIENCE_SECONDS", 30)
 FEED_AHEAD_SECONDS = environment.positive("FEED_AHEAD_SECONDS", 40)
+# Multiplies every gap; below 1 a number is driven faster than its rules (messaging.W001 warns).
+PACE_SCALE = environment.positive("PACE_SCALE", 1)
 BEAT_SECONDS = environment.whole("BEAT_SECONDS", 60)
 WEBHOOK_RETENTION_DAYS = environment.whole("WEBHOOK_RETENTION_DAYS", 90)
 # Tests of crashes kill the process at a named point: "after_gate_commit", or "after_gate_commit:3".

@@ -128,9 +128,7 @@ def _apply_alone(batch: _Batch, event: WebhookEvent, now: datetime) -> None:
     parsed = batch.adapter.parse_webhook(bytes(event.body), received_at=event.received_at)
     try:
         with transaction.atomic():
-            receipts.apply_acks(
-                batch.channel.pk, [update for update in parsed.updates if isinstance(update, Ack)]
-            )
+            receipts.apply_acks(batch.channel.pk, [update for update in parsed.updates if isinstance(update, Ack)])
     except Error as error:
         _fail(event, type(error).__name__, now)
     else:

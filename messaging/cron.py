@@ -77,7 +77,5 @@ def drop_old_events(days: int, *, limit: int = 5000) -> int:
     before = db.database_now() - timedelta(days=days)
     with transaction.atomic():
         old = WebhookEvent.objects.filter(received_at__lt=before).exclude(state__in=apply.OPEN)
-        number, _ = WebhookEvent.objects.filter(
-            pk__in=list(old.values_list("pk", flat=True)[:limit])
-        ).delete()
+        number, _ = WebhookEvent.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:limit])).delete()
     return number

@@ -44,9 +44,7 @@ def ring_send(claims: Sequence[Claim]) -> bool:
                     ignore_result=True,
                 )
     except _UNREACHABLE as error:
-        log.warning(
-            "the broker is away, %s claims wait for their lease: %s", len(claims), type(error).__name__
-        )
+        log.warning("the broker is away, %s claims wait for their lease: %s", len(claims), type(error).__name__)
         return False
     return True
 
@@ -55,13 +53,9 @@ def ring_apply(channel_id: UUID) -> None:
     """Ring for a channel's raw events, at most once in a short while."""
     try:
         if cache.add(f"ring:apply:{channel_id}", 1, timeout=_QUIET_SECONDS):
-            current_app.send_task(
-                APPLY, args=(str(channel_id),), queue="inbound", ignore_result=True, retry=False
-            )
+            current_app.send_task(APPLY, args=(str(channel_id),), queue="inbound", ignore_result=True, retry=False)
     except _UNREACHABLE as error:
-        log.warning(
-            "the broker is away, events of %s wait for the sweep: %s", channel_id, type(error).__name__
-        )
+        log.warning("the broker is away, events of %s wait for the sweep: %s", channel_id, type(error).__name__)
 
 
 def answered(channel_id: UUID) -> None:

@@ -18,15 +18,9 @@ KEPT_HEADERS = frozenset(
 )
 
 
-def store(
-    *, channel: Channel, body: bytes, headers: Mapping[str, str], request_id: str, now: datetime
-) -> WebhookEvent:
+def store(*, channel: Channel, body: bytes, headers: Mapping[str, str], request_id: str, now: datetime) -> WebhookEvent:
     """Commit one verified delivery and ring its applier. ``headers``: names in any case."""
-    kept = {
-        name.lower(): _printable(value)[:255]
-        for name, value in headers.items()
-        if name.lower() in KEPT_HEADERS
-    }
+    kept = {name.lower(): _printable(value)[:255] for name, value in headers.items() if name.lower() in KEPT_HEADERS}
     with transaction.atomic():
         event = WebhookEvent.objects.create(
             organization_id=channel.organization_id,

@@ -126,6 +126,7 @@ def refresh_figures(channel_id: UUID) -> None:
             db.database_now(),
             keep_open=settings.SEND_DEADLINE_SECONDS,
             spread=random.random(),  # noqa: S311 - a spread, not a secret
+            pace_scale=settings.PACE_SCALE,
         )
         values = {str(place): value for place, value in enumerate(astuple(figures))}
         db.rows(_SET_FIGURES, {**values, "day": figures.day_starts_at, "channel": channel_id})

@@ -69,8 +69,8 @@ def broadcasts_from(facts: Facts, now: datetime, rules: Rules = DEFAULTS) -> dat
     return today + timedelta(days=rules.broadcasts_from_day - age)
 
 
-def figures(facts: Facts, now: datetime, *, keep_open: float, spread: float) -> Figures:
-    """The figures that hold at ``now``.
+def figures(facts: Facts, now: datetime, *, keep_open: float, spread: float, pace_scale: float = 1.0) -> Figures:
+    """The figures that hold at ``now``. ``pace_scale`` multiplies gaps (settings.PACE_SCALE).
 
     ``keep_open``: seconds a send may take; a window that closes sooner counts as closed, and the next one is
     given. ``spread``: 0 ≤ x < 1, this lane's share of the spread of openings.
@@ -83,10 +83,10 @@ def figures(facts: Facts, now: datetime, *, keep_open: float, spread: float) -> 
         opens_at += timedelta(seconds=rules.opening_spread_seconds * spread)
     soft, hard = caps(facts, now, rules)
     return Figures(
-        gap=rules.any_pace.gap,
-        gap_jitter=rules.any_pace.jitter,
-        broadcast_gap=rules.broadcast_pace.gap,
-        broadcast_gap_jitter=rules.broadcast_pace.jitter,
+        gap=rules.any_pace.gap * pace_scale,
+        gap_jitter=rules.any_pace.jitter * pace_scale,
+        broadcast_gap=rules.broadcast_pace.gap * pace_scale,
+        broadcast_gap_jitter=rules.broadcast_pace.jitter * pace_scale,
         open_from=opens_at,
         open_until=closes_at,
         day_starts_at=_at(today, time(0), zone),

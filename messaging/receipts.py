@@ -44,9 +44,7 @@ def apply_acks(channel_id: UUID, acks: Sequence[Ack]) -> int:
     return len(moved)
 
 
-def add_evidence(
-    *, message_id: UUID, channel_id: UUID, provider_id: str, attempt: int, rank: int, at: datetime
-) -> str:
+def add_evidence(*, message_id: UUID, channel_id: UUID, provider_id: str, attempt: int, rank: int, at: datetime) -> str:
     """An attempt is known to have left: lift its message; the status in which it is now."""
     (status,) = db.row(
         "SELECT engine_evidence(%s, %s, %s, %s, %s, %s)",

@@ -105,9 +105,7 @@ def _doubt(message: _Stuck) -> None:
         events.record(
             organization_id=organization_id,
             type="whatsapp_send_failed",
-            subject=ids.encode(ids.CONTACT, contact_id)
-            if contact_id
-            else ids.encode(ids.MESSAGE, message.id),
+            subject=ids.encode(ids.CONTACT, contact_id) if contact_id else ids.encode(ids.MESSAGE, message.id),
             actor=events.SYSTEM,
             now=db.database_now(),
             data={

@@ -137,9 +137,7 @@ def feed(*, stream: Stream, channel_id: UUID, page: Sequence[Page]) -> int:
 
 def queued(stream_id: UUID) -> Mapping[UUID, int]:
     """Messages of the stream that wait in each lane."""
-    waiting = Message.unscoped.filter(
-        stream=stream_id, status__in=[Message.Status.QUEUED, Message.Status.CLAIMED]
-    )
+    waiting = Message.unscoped.filter(stream=stream_id, status__in=[Message.Status.QUEUED, Message.Status.CLAIMED])
     return dict(waiting.values_list("channel").annotate(n=Count("pk")).order_by())
 
 

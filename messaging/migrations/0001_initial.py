@@ -23,9 +23,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.UUIDField(
-                        default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False
-                    ),
+                    models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False),
                 ),
                 ("kind", models.CharField(max_length=16, verbose_name="kind")),
                 ("name", models.CharField(max_length=120, verbose_name="name")),
@@ -45,9 +43,7 @@ class Migration(migrations.Migration):
                 ("is_default", models.BooleanField(default=False, verbose_name="default of its kind")),
                 (
                     "first_connected_at",
-                    models.DateTimeField(
-                        blank=True, editable=False, null=True, verbose_name="first connected at"
-                    ),
+                    models.DateTimeField(blank=True, editable=False, null=True, verbose_name="first connected at"),
                 ),
                 (
                     "in_use_since",
@@ -63,15 +59,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "daily_cap",
-                    models.PositiveIntegerField(
-                        blank=True, editable=False, null=True, verbose_name="daily cap"
-                    ),
+                    models.PositiveIntegerField(blank=True, editable=False, null=True, verbose_name="daily cap"),
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False, verbose_name="created at"
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name="created at"),
                 ),
                 (
                     "organization",
@@ -117,15 +109,11 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.UUIDField(
-                        default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False
-                    ),
+                    models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False),
                 ),
                 (
                     "direction",
-                    models.CharField(
-                        choices=[("out", "out"), ("in", "in")], max_length=3, verbose_name="direction"
-                    ),
+                    models.CharField(choices=[("out", "out"), ("in", "in")], max_length=3, verbose_name="direction"),
                 ),
                 (
                     "origin",
@@ -168,9 +156,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "priority",
-                    models.SmallIntegerField(
-                        choices=[(0, "human"), (1, "automatic"), (2, "broadcast")], default=2
-                    ),
+                    models.SmallIntegerField(choices=[(0, "human"), (1, "automatic"), (2, "broadcast")], default=2),
                 ),
                 ("turn", models.BigIntegerField(default=0)),
                 ("position", models.BigIntegerField(default=0)),
@@ -284,9 +270,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.UUIDField(
-                        default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False
-                    ),
+                    models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False),
                 ),
                 (
                     "state",
@@ -363,9 +347,7 @@ class Migration(migrations.Migration):
                 ("attempts", models.SmallIntegerField(default=0, verbose_name="attempts")),
                 (
                     "next_try_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, null=True, verbose_name="next try at"
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, null=True, verbose_name="next try at"),
                 ),
                 ("applied_at", models.DateTimeField(null=True, verbose_name="applied at")),
                 ("error", models.CharField(blank=True, max_length=300, verbose_name="error")),
@@ -435,9 +417,7 @@ class Migration(migrations.Migration):
                 ("broadcast_gap_now", models.FloatField()),
                 (
                     "holds",
-                    django.contrib.postgres.fields.ArrayField(
-                        base_field=models.CharField(max_length=40), size=None
-                    ),
+                    django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=40), size=None),
                 ),
                 ("failures", models.IntegerField()),
                 (

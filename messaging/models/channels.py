@@ -92,9 +92,7 @@ class Lane(models.Model):
                 condition=models.Q(next_at__isnull=False, busy_message__isnull=True),
                 name="lanes_due",
             ),
-            models.Index(
-                fields=["busy_until"], condition=models.Q(busy_message__isnull=False), name="lanes_busy"
-            ),
+            models.Index(fields=["busy_until"], condition=models.Q(busy_message__isnull=False), name="lanes_busy"),
         ]
 
     def __str__(self) -> str:

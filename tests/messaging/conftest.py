@@ -12,7 +12,7 @@ import pytest
 
 from messaging import adapters, db, lanes, services, streams
 from messaging.adapters import Found, Outgoing, ParsedEvent
-from messaging.models import Channel, Message, Stream
+from messaging.models import Channel, Lane, Message, Stream
 from permissions.ids import new_id
 from permissions.models import Organization
 
@@ -68,9 +68,7 @@ class Lab:
     def stream(self) -> Stream:
         return streams.create(organization_id=self.organization.pk, expires_at=None, now=db.database_now())
 
-    def queue(
-        self, text: str = "oi", *, priority: int = Message.Priority.AUTOMATIC, **fields: Any
-    ) -> Message:
+    def queue(self, text: str = "oi", *, priority: int = Message.Priority.AUTOMATIC, **fields: Any) -> Message:
         fields.setdefault("address", "5511999990001")
         return services.queue_single(
             channel=self.channel,
@@ -82,8 +80,7 @@ class Lab:
 
     def feed(self, stream: Stream, number: int) -> list[Message]:
         pages = [
-            streams.Page(new_id(), None, f"55119999900{place:02}", f"texto {place}", place)
-            for place in range(number)
+            streams.Page(new_id(), None, f"55119999900{place:02}", f"texto {place}", place) for place in range(number)
         ]
         streams.feed(stream=stream, channel_id=self.channel.pk, page=pages)
         fed = Message.objects.of(self.organization).in_bulk([item.id for item in pages])
@@ -93,7 +90,7 @@ class Lab:
         """The lane's row; with changes, what a test makes of it first ("any_at" etc. in SQL)."""
         for column, expression in changes.items():
             db.rows(f"UPDATE lanes SET {column} = {expression} WHERE channel_id = %s", [self.channel.pk])
-        return self.channel.lane.__class__.objects.filter(pk=self.channel.pk).values().get()
+        return dict(Lane.objects.filter(pk=self.channel.pk).values().get())
 
     def rested(self) -> None:
         """As if the gaps had passed."""
@@ -116,9 +113,7 @@ def adapter(monkeypatch: pytest.MonkeyPatch) -> ScriptedAdapter:
 def make_lab(adapter: ScriptedAdapter) -> Callable[..., Lab]:
     def make(slug: str = "loja") -> Lab:
         organization = Organization.objects.create(name=slug, slug=slug)
-        channel = services.create_channel(
-            organization=organization, kind="waha", name="Balcão", now=db.database_now()
-        )
+        channel = services.create_channel(organization=organization, kind="waha", name="Balcão", now=db.database_now())
         Channel.unscoped.filter(pk=channel.pk).update(
             in_use_since="2020-01-01", window_opens="00:00", window_closes="00:00"
         )

@@ -30,7 +30,7 @@ def _plain_json(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
         if event == "poison":
             raise LookupError("o texto da pessoa")
         updates: list[Update] = [Ack(provider_id, rank, received_at) for provider_id, rank in event.get("acks", [])]
-        updates += [Echo(*echo, received_at) for echo in event.get("echoes", [])]
+        updates += [Echo(name, chat, text, received_at) for name, chat, text in event.get("echoes", [])]
         return ParsedEvent("test", updates)
 
     monkeypatch.setattr(lab.adapter, "parse_webhook", parse)
@@ -119,9 +119,7 @@ def test_what_has_no_effect_yet_is_kept_for_a_later_version(lab: Lab, post: Call
     assert (event.state, event.event_type) == ("ignored", "test")
 
 
-def test_an_echo_that_may_be_ours_waits_while_the_lane_is_busy(
-    lab: Lab, post: Callable[[Any], WebhookEvent]
-) -> None:
+def test_an_echo_that_may_be_ours_waits_while_the_lane_is_busy(lab: Lab, post: Callable[[Any], WebhookEvent]) -> None:
     lab.adapter.takes_ids = False
     lab.queue("oi")
     claim = lab.claim()
@@ -187,8 +185,6 @@ def test_old_events_are_dropped_in_batches_and_never_before_they_are_applied(
 ) -> None:
     old, waiting, fresh = post({}), post("poison"), post({})
     applied(lab)
-    WebhookEvent.objects.filter(pk__in=[old.pk, waiting.pk]).update(
-        received_at=db.database_now() - timedelta(days=91)
-    )
+    WebhookEvent.objects.filter(pk__in=[old.pk, waiting.pk]).update(received_at=db.database_now() - timedelta(days=91))
     assert cron.drop_old_events(90) == 1
     assert set(WebhookEvent.objects.values_list("pk", flat=True)) == {waiting.pk, fresh.pk}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from audience.models import Contact
@@ -58,9 +60,7 @@ def test_an_older_lease_is_stale(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("fields", "code"), [({"is_blocked": True}, "contact_blocked"), ({"is_on_hold": True}, "contact_on_hold")]
 )
-def test_an_automatic_message_to_who_may_get_none_is_skipped(
-    lab: Lab, fields: dict[str, bool], code: str
-) -> None:
+def test_an_automatic_message_to_who_may_get_none_is_skipped(lab: Lab, fields: Any, code: str) -> None:
     contact = Contact.objects.create(organization=lab.organization, identity="5511999990001", **fields)
     message = lab.queue(contact_id=contact.pk)
     assert ask(lab).verdict is Verdict.NEVER
@@ -133,9 +133,7 @@ def test_broadcasts_have_a_gap_of_their_own(lab: Lab) -> None:
     stream = lab.stream()
     first, _second = lab.feed(stream, 2)
     assert ask(lab).verdict is Verdict.GO
-    lane = lab.lane(
-        busy_message="NULL", any_at="clock_timestamp() - interval '1 s'", next_at="clock_timestamp()"
-    )
+    lane = lab.lane(busy_message="NULL", any_at="clock_timestamp() - interval '1 s'", next_at="clock_timestamp()")
     first.refresh_from_db()
     assert first.sending_at is not None
     assert 5.0 <= (lane["broadcast_at"] - first.sending_at).total_seconds() <= 7.51
@@ -185,9 +183,7 @@ def test_the_hard_cap_stops_everybody(lab: Lab) -> None:
 
 def test_a_new_day_counts_anew(lab: Lab) -> None:
     lab.queue()
-    lab.lane(
-        used="cap_hard", day_ends_at="clock_timestamp()", day_starts_at="clock_timestamp() - interval '1 day'"
-    )
+    lab.lane(used="cap_hard", day_ends_at="clock_timestamp()", day_starts_at="clock_timestamp() - interval '1 day'")
     assert ask(lab).verdict is Verdict.GO
     assert lab.lane()["used"] == 1
 

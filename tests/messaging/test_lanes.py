@@ -115,9 +115,7 @@ def test_sleepers_over_work_are_woken(lab: Lab) -> None:
 def test_a_flood_of_one_organization_leaves_room_for_another(make_lab: Callable[..., Lab]) -> None:
     big, small = make_lab("grande"), make_lab("pequena")
     others = [
-        services.create_channel(
-            organization=big.organization, kind="waha", name=str(n), now=db.database_now()
-        )
+        services.create_channel(organization=big.organization, kind="waha", name=str(n), now=db.database_now())
         for n in range(5)
     ]
     for channel in others:

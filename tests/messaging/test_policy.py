@@ -67,9 +67,7 @@ def test_equal_times_are_open_all_day_long() -> None:
 
 
 def test_the_window_is_the_tenants() -> None:
-    found = figures(
-        facts("America/Manaus", opens=time(8), closes=time(20)), datetime(2026, 12, 1, 9, tzinfo=UTC)
-    )
+    found = figures(facts("America/Manaus", opens=time(8), closes=time(20)), datetime(2026, 12, 1, 9, tzinfo=UTC))
     assert found.open_from == datetime(2026, 12, 1, 12, tzinfo=UTC)
 
 
@@ -81,9 +79,7 @@ def test_the_window_is_the_tenants() -> None:
         ("America/New_York", (2026, 11, 1), 25),
     ],
 )
-def test_days_of_clock_changes_are_as_long_as_they_are(
-    zone: str, day: tuple[int, int, int], hours: int
-) -> None:
+def test_days_of_clock_changes_are_as_long_as_they_are(zone: str, day: tuple[int, int, int], hours: int) -> None:
     found = figures(facts(zone), local(zone, *day, 12, 0))
     assert found.day_ends_at - found.day_starts_at == timedelta(hours=hours)
 
@@ -134,6 +130,4 @@ def test_age_is_counted_by_the_tenants_calendar() -> None:
     assert policy.first_day(SAO_PAULO, None, None) is None
     week_later = local(SAO_PAULO, 2026, 12, 8, 0, 1)
     assert policy.broadcasts_from(facts(in_use_since=since), week_later) is None
-    assert policy.broadcasts_from(facts(in_use_since=since), week_later - timedelta(hours=1)) == date(
-        2026, 12, 8
-    )
+    assert policy.broadcasts_from(facts(in_use_since=since), week_later - timedelta(hours=1)) == date(2026, 12, 8)

@@ -11,7 +11,8 @@ from django.db import connection, transaction
 
 from audience.models import Contact
 from messaging import db, delivery, lanes, streams
-from messaging.models import Message
+from messaging.adapters import Outgoing
+from messaging.models import Message, Stream
 from tests.messaging.conftest import Lab
 from tests.waiting import until
 
@@ -25,24 +26,27 @@ def other_connection() -> psycopg.Connection:
     return psycopg.connect(**parameters)
 
 
+def in_a_thread_of_its_own(work: Callable[[], object]) -> None:
+    """Run it and give its connection back."""
+    try:
+        work()
+    finally:
+        connection.close()
+
+
 def deliver_while_held(lab: Lab, claim: lanes.Claim, meanwhile: Callable[[], None]) -> str:
     """Hold the lane's row, have a worker wait for it, commit ``meanwhile``, let go; the worker's word."""
     words: list[str] = []
 
     def work() -> None:
-        try:
-            words.append(delivery.deliver(claim))
-        finally:
-            connection.close()
+        words.append(delivery.deliver(claim))
 
     with other_connection() as holder:
         holder.execute("SELECT 1 FROM lanes WHERE channel_id = %s FOR UPDATE", [lab.channel.pk])
-        worker = threading.Thread(target=work)
+        worker = threading.Thread(target=in_a_thread_of_its_own, args=[work])
         worker.start()
         until(
-            lambda: bool(
-                db.rows("SELECT 1 FROM pg_locks WHERE NOT granted AND locktype IN ('tuple', 'transactionid')")
-            )
+            lambda: bool(db.rows("SELECT 1 FROM pg_locks WHERE NOT granted AND locktype IN ('tuple', 'transactionid')"))
         )
         meanwhile()
     worker.join(timeout=10)
@@ -64,7 +68,7 @@ def test_an_opt_out_committed_while_the_gate_waits_is_obeyed(lab: Lab) -> None:
 
 @pytest.mark.parametrize(("move", "status"), [(streams.pause, "queued"), (streams.cancel, "canceled")])
 def test_a_pause_or_cancel_committed_while_the_gate_waits_is_obeyed(
-    lab: Lab, move: Callable[[object], object], status: str
+    lab: Lab, move: Callable[[Stream], object], status: str
 ) -> None:
     stream = lab.stream()
     (message,) = lab.feed(stream, 1)
@@ -84,7 +88,7 @@ def test_a_message_queued_while_the_dispatcher_claims_is_not_overlooked(lab: Lab
     lab.lane(next_at="clock_timestamp()")
     with other_connection() as dispatcher:
         assert dispatcher.execute("SELECT * FROM engine_claim(10, 20)").fetchall() == []
-        queued = threading.Thread(target=lambda: (lab.queue(), connection.close()))
+        queued = threading.Thread(target=in_a_thread_of_its_own, args=[lab.queue])
         queued.start()
         until(lambda: bool(db.rows("SELECT 1 FROM pg_locks WHERE NOT granted")))
     queued.join(timeout=10)
@@ -109,12 +113,9 @@ def test_many_workers_on_one_claim_send_once(lab: Lab) -> None:
 
     def work() -> None:
         barrier.wait()
-        try:
-            delivery.deliver(claim)
-        finally:
-            connection.close()
+        delivery.deliver(claim)
 
-    threads = [threading.Thread(target=work) for _ in range(6)]
+    threads = [threading.Thread(target=in_a_thread_of_its_own, args=[work]) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -127,7 +128,7 @@ def test_a_database_that_drops_the_settle_is_asked_again(lab: Lab) -> None:
     message = lab.queue()
     claim = lab.claim()
 
-    def send_and_lose_the_database(outgoing: object) -> str:
+    def send_and_lose_the_database(_outgoing: Outgoing) -> str | None:
         db.rows(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
             " AND datname = current_database()"

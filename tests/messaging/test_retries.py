@@ -9,9 +9,7 @@ from messaging.adapters import ChannelError, Fault, Sent
 from messaging.retries import Outcome, outcome
 
 
-def error(
-    sent: Sent, fault: Fault, *, permanent: bool = False, retry_after: float | None = None
-) -> ChannelError:
+def error(sent: Sent, fault: Fault, *, permanent: bool = False, retry_after: float | None = None) -> ChannelError:
     return ChannelError("x", sent=sent, fault=fault, permanent=permanent, retry_after=retry_after)
 
 
@@ -37,16 +35,12 @@ def test_whatever_may_have_left_is_never_repeated(fault: Fault, permanent: bool)
         (error(Sent.NO, Fault.CONTENT, permanent=True), 0, 0, Outcome("failed", counts=True)),
     ],
 )
-def test_what_certainly_did_not_leave(
-    raised: ChannelError, faults: int, failures: int, expected: Outcome
-) -> None:
+def test_what_certainly_did_not_leave(raised: ChannelError, faults: int, failures: int, expected: Outcome) -> None:
     assert outcome(raised, faults=faults, failures=failures, jitter=0) == expected
 
 
 @pytest.mark.parametrize("jitter", [0.0, 0.5, 0.99])
 def test_back_off_is_jittered_and_bounded(jitter: float) -> None:
-    waits = [
-        outcome(error(Sent.NO, Fault.RECIPIENT), faults=n, failures=0, jitter=jitter).wait for n in range(4)
-    ]
+    waits = [outcome(error(Sent.NO, Fault.RECIPIENT), faults=n, failures=0, jitter=jitter).wait for n in range(4)]
     assert all(10 * 2**n <= wait <= 15 * 2**n for n, wait in enumerate(waits))
     assert all(wait <= rules.RETRY_MAX_SECONDS for wait in waits)

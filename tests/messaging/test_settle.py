@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -14,9 +16,9 @@ from tests.messaging.conftest import Lab
 pytestmark = pytest.mark.django_db
 
 
-def refuse(code: str, **facts: object) -> object:
-    def on_send(_outgoing: Outgoing) -> str:
-        raise ChannelError(code, **facts)  # type: ignore[arg-type]
+def refuse(code: str, **facts: Any) -> Callable[[Outgoing], str | None]:
+    def on_send(_outgoing: Outgoing) -> str | None:
+        raise ChannelError(code, **facts)
 
     return on_send
 
@@ -138,9 +140,7 @@ def test_without_evidence_it_is_in_doubt_after_five_minutes(lab: Lab) -> None:
     lab.adapter.on_send = RESET
     message = deliver(lab)
     assert recovery.resolve_stuck() == 0
-    Message.objects.of(lab.organization).update(
-        sending_at=db.database_now() - timedelta(minutes=5, seconds=1)
-    )
+    Message.objects.of(lab.organization).update(sending_at=db.database_now() - timedelta(minutes=5, seconds=1))
     assert recovery.resolve_stuck() == 1
     message.refresh_from_db()
     assert (message.status, message.error_sent) == ("in_doubt", "maybe")

@@ -1,0 +1,18 @@
+"""What `check --deploy` says of an engine that is set to hurt."""
+
+from __future__ import annotations
+
+import pytest
+from django.core import checks
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "code"), [("PACE_SCALE", 0.5, "messaging.W001"), ("FAULT_POINT", "x", "messaging.W002")]
+)
+def test_a_dangerous_setting_is_warned_of(settings: object, setting: str, value: object, code: str) -> None:
+    def codes() -> set[str | None]:
+        return {found.id for found in checks.run_checks(tags=["security"], include_deployment_checks=True)}
+
+    assert code not in codes()
+    setattr(settings, setting, value)
+    assert code in codes()
