@@ -150,8 +150,11 @@ class ChannelAdapter(Protocol):
         """Every spelling under which the engine may have addressed this chat."""
         ...
 
-    def parse_webhook(self, body: bytes, *, received_at: datetime) -> ParsedEvent:
-        """Raw bytes → updates. Pure. Raises UnreadableEvent."""
+    def parse_webhook(self, body: bytes, *, channel_id: UUID, received_at: datetime) -> ParsedEvent:
+        """Raw bytes posted to a channel's address → updates. Writes nothing.
+
+        Raises UnreadableEvent, also where the body speaks for another channel than the one that signed it.
+        """
         ...
 
     def apply_account_change(self, channel_id: UUID, change: AccountChange, *, now: datetime) -> None:

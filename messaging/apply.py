@@ -82,7 +82,7 @@ def _apply(batch: _Batch, events: Sequence[WebhookEvent], now: datetime) -> None
 
 
 def _apply_one(batch: _Batch, event: WebhookEvent, now: datetime) -> None:
-    parsed = batch.adapter.parse_webhook(bytes(event.body), received_at=event.received_at)
+    parsed = _parse(batch, event)
     event.event_type = parsed.type[:64]
     acks = [update for update in parsed.updates if isinstance(update, Ack)]
     for update in parsed.updates:
@@ -95,6 +95,10 @@ def _apply_one(batch: _Batch, event: WebhookEvent, now: datetime) -> None:
         batch.with_acks.append(event)
     else:
         _finish(event, parsed, now)
+
+
+def _parse(batch: _Batch, event: WebhookEvent) -> ParsedEvent:
+    return batch.adapter.parse_webhook(bytes(event.body), channel_id=batch.channel.pk, received_at=event.received_at)
 
 
 def _apply_echo(batch: _Batch, event: WebhookEvent, echo: Echo, now: datetime) -> None:
@@ -125,7 +129,7 @@ def _flush(batch: _Batch, now: datetime) -> None:
 
 
 def _apply_alone(batch: _Batch, event: WebhookEvent, now: datetime) -> None:
-    parsed = batch.adapter.parse_webhook(bytes(event.body), received_at=event.received_at)
+    parsed = _parse(batch, event)
     try:
         with transaction.atomic():
             receipts.apply_acks(batch.channel.pk, [update for update in parsed.updates if isinstance(update, Ack)])

@@ -50,7 +50,7 @@ class ScriptedAdapter:
     def addresses_of(self, chat: str) -> list[str]:
         return [chat]
 
-    def parse_webhook(self, body: bytes, *, received_at: datetime) -> ParsedEvent:
+    def parse_webhook(self, body: bytes, *, channel_id: UUID, received_at: datetime) -> ParsedEvent:
         return ParsedEvent("unknown")
 
     def apply_account_change(self, channel_id: UUID, change: Any, *, now: datetime) -> None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.conf import settings
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.django_db
 def _plain_json(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bodies of these tests: {"acks": [[id, rank]], "echoes": [[id, address, text]]}, "poison" or garbage."""
 
-    def parse(body: bytes, *, received_at: datetime) -> ParsedEvent:
+    def parse(body: bytes, *, channel_id: UUID, received_at: datetime) -> ParsedEvent:
         try:
             event = json.loads(body)
         except ValueError as error:
