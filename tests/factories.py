@@ -7,10 +7,12 @@ Call ``XFactory.create(…)``: it is typed, which factory_boy's short form ``XFa
 
 from __future__ import annotations
 
+import functools
 from datetime import UTC, datetime
 from typing import Any
 
 import factory
+from django.contrib.auth.hashers import make_password
 from factory.base import Factory
 
 from audience.models import Contact, Group, GroupMember
@@ -24,6 +26,11 @@ from permissions.models import ApiKey, Membership, Organization, Team, TeamMembe
 NOON = datetime(2026, 12, 1, 15, 0, tzinfo=UTC)
 
 
+PASSWORD = "senha de teste"
+# Hashing is slow by design: once for all the people of a run.
+_hashed = functools.cache(make_password)
+
+
 class OrganizationFactory(factory.django.DjangoModelFactory[Organization]):
     class Meta:
         model = Organization
@@ -33,14 +40,14 @@ class OrganizationFactory(factory.django.DjangoModelFactory[Organization]):
 
 
 class UserFactory(factory.django.DjangoModelFactory[User]):
-    """A person who belongs to no organization yet."""
+    """A person who belongs to no organization yet; the password is PASSWORD."""
 
     class Meta:
         model = User
         skip_postgeneration_save = True
 
     username = factory.Sequence(lambda number: f"pessoa-{number}")
-    password = factory.django.Password("senha de teste")
+    password = factory.LazyFunction(lambda: _hashed(PASSWORD))
 
 
 class MembershipFactory(factory.django.DjangoModelFactory[Membership]):
