@@ -45,5 +45,5 @@ class EncryptedTextField(TextField):
     def get_prep_value(self, value: Any) -> Any:
         return encrypt(value) if value else value
 
-    def from_db_value(self, value: str | None, expression: object, connection: object) -> str | None:
+    def from_db_value(self, value: str | None, *_source: object) -> str | None:
         return decrypt(value) if value else value

@@ -24,9 +24,7 @@ class IdempotencyRecord(TenantModel):
 
     class Meta(TenantModel.Meta):
         db_table = "idempotency_records"
-        constraints = [
-            models.UniqueConstraint(fields=["organization", "owner", "key"], name="idempotency_key_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["organization", "owner", "key"], name="idempotency_key_once")]
         indexes = [models.Index(fields=["expires_at"], name="idempotency_expiry")]
 
     def __str__(self) -> str:

@@ -31,9 +31,7 @@ def default_scopes() -> list[str]:
 class ApiKey(TenantModel):
     """``cbk_<public_id>_<secret>``; the secret is shown once and never stored."""
 
-    owner = models.ForeignKey(
-        User, on_delete=models.CASCADE, related_name="api_keys", verbose_name=_("owner")
-    )
+    owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_keys", verbose_name=_("owner"))
     name = models.CharField(_("name"), max_length=120)
     public_id = models.CharField(_("key id"), max_length=8, unique=True, editable=False)
     digest = models.CharField(max_length=64, editable=False)

@@ -22,9 +22,7 @@ class Organization(Identified):
         max_length=24,
         unique=True,
         # No underscore: session names are "<slug>_<n>" and must split at the first one.
-        validators=[
-            RegexValidator(r"\A[a-z0-9]+(-[a-z0-9]+)*\Z", _("Lower-case letters, digits and hyphens."))
-        ],
+        validators=[RegexValidator(r"\A[a-z0-9]+(-[a-z0-9]+)*\Z", _("Lower-case letters, digits and hyphens."))],
     )
     time_zone = models.CharField(
         _("time zone"), max_length=64, default="America/Sao_Paulo", validators=[validate_time_zone]
@@ -66,9 +64,7 @@ class Membership(TenantModel):
         ATTENDANT = "attendant", _("attendant")
         VIEWER = "viewer", _("viewer")
 
-    user = models.ForeignKey(
-        User, on_delete=models.CASCADE, related_name="memberships", verbose_name=_("user")
-    )
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships", verbose_name=_("user"))
     role = models.CharField(_("role"), max_length=16, choices=Role.choices, default=Role.VIEWER)
     is_active = models.BooleanField(_("active"), default=True)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
@@ -112,9 +108,7 @@ class TeamMember(TenantModel):
         INACTIVE = "INACTIVE", _("inactive")
 
     team = models.ForeignKey(Team, on_delete=models.CASCADE, related_name="members", verbose_name=_("team"))
-    user = models.ForeignKey(
-        User, on_delete=models.CASCADE, related_name="team_memberships", verbose_name=_("user")
-    )
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="team_memberships", verbose_name=_("user"))
     role = models.CharField(_("role"), max_length=8, choices=Role.choices, default=Role.MEMBER)
     status = models.CharField(_("status"), max_length=8, choices=Status.choices, default=Status.ACTIVE)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
