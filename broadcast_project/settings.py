@@ -34,6 +34,7 @@ PORT = environment.whole("PORT", 8000)
 PUBLIC_BASE_URL = environment.url("PUBLIC_BASE_URL", f"http://127.0.0.1:{PORT}")
 _PUBLIC = urlsplit(PUBLIC_BASE_URL)
 ALLOWED_HOSTS = environment.names("ALLOWED_HOSTS", sorted({_PUBLIC.hostname or "", "127.0.0.1", "localhost"}))
+CSRF_FAILURE_VIEW = "permissions.api.fallbacks.csrf_failure"
 CSRF_TRUSTED_ORIGINS = [f"{_PUBLIC.scheme}://{_PUBLIC.netloc}"]
 
 INSTALLED_APPS = [
@@ -148,7 +149,14 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Redis or Valkey: a doorbell, never the memory
 REDIS_URL = environment.text("REDIS_URL") or embedded.addresses(STATE_DIR).redis_url
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache",
+        "LOCATION": REDIS_URL,
+        # A cache that is slow to answer is worth less than a query.
+        "OPTIONS": {"socket_timeout": 1, "socket_connect_timeout": 1},
+    }
+}
 
 # Celery: the measured settings (docs/decisions) for a broker that may lose everything
 CELERY_BROKER_URL = REDIS_URL
@@ -229,7 +237,7 @@ LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {"redact": {"()": "permissions.logs.RedactingFilter"}},
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"}},
     "handlers": {
         "console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["redact"]},
     },

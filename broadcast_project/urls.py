@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.urls import URLPattern, URLResolver, path
+from django.urls import URLPattern, URLResolver, include, path
+
+from broadcast_project import health
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
+    path("", include("channels_waha.api.urls")),
+    path("health", health.alive, name="health"),
+    path("health/ready", health.ready, name="ready"),
 ]
+
+handler400 = "permissions.api.fallbacks.bad_request"
+handler403 = "permissions.api.fallbacks.permission_denied"
+handler404 = "permissions.api.fallbacks.page_not_found"
+handler500 = "permissions.api.fallbacks.server_error"
