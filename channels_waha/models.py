@@ -38,8 +38,10 @@ class ChannelSession(TenantModel):
     # No choices: WAHA grows new words, and an unknown one is kept.
     status = models.CharField(_("status"), max_length=40, default=Status.STOPPED)
     status_changed_at = models.DateTimeField(_("status since"), default=timezone.now)
+    # When the status was told, by WAHA's clock: webhooks come late and out of order.
+    status_told_at = models.DateTimeField(null=True, blank=True, editable=False)
     # What was asked for through us: a stop asked for stays stopped.
-    is_wanted = models.BooleanField(_("should run"), default=True)
+    is_wanted = models.BooleanField(_("should run"), default=False)
     phone_number = models.CharField(_("phone number"), max_length=20, blank=True)
     server_version = models.CharField(_("WAHA version"), max_length=32, blank=True)
     webhook_secret = EncryptedTextField(default=new_webhook_secret, editable=False)

@@ -1,0 +1,79 @@
+"""Where WAHA posts: signature, raw row, 200. Nothing is understood here, so nothing of a body can go wrong."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+
+from django.conf import settings
+from django.db import Error
+from django.http import HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from channels_waha import selectors
+from messaging import intake
+from permissions.encryption import SecretUnreadable
+
+log = logging.getLogger(__name__)
+
+_RETRY_AFTER_SECONDS = 5
+
+
+@csrf_exempt
+@require_POST
+def receive(request: HttpRequest, session_name: str) -> HttpResponse:
+    """Store one delivery of a session, if that session's secret signed it.
+
+    401 (empty, nothing stored) for a wrong or missing signature and for an unknown session alike; 413 by
+    Content-Length, before a byte is read; 503 where the database is away: WAHA tries again.
+    """
+    if _length(request) > settings.WEBHOOK_MAX_BYTES:
+        return _too_large()
+    try:
+        # Not request.body: its limit is that of forms.
+        body = request.read()
+    except UnreadablePostError:
+        return HttpResponse(status=400)
+    try:
+        return _store(request, session_name, body)
+    except (Error, SecretUnreadable) as error:
+        log.error("a webhook could not be stored: %s", type(error).__name__)
+        return HttpResponse(status=503, headers={"Retry-After": str(_RETRY_AFTER_SECONDS)})
+
+
+def _store(request: HttpRequest, session_name: str, body: bytes) -> HttpResponse:
+    caller = selectors.caller_of(session_name)
+    signed = _is_signed(body, request.headers.get("X-Webhook-Hmac", ""), caller.secrets)
+    if caller.channel is None or not signed:
+        return HttpResponse(status=401)
+    intake.store(
+        channel=caller.channel,
+        body=body,
+        headers=request.headers,
+        request_id=request.headers.get("X-Webhook-Request-Id", ""),
+        now=timezone.now(),
+    )
+    return HttpResponse(status=200)
+
+
+def _is_signed(body: bytes, signature: str, secrets: tuple[str, str]) -> bool:
+    """HMAC-SHA512 of the raw bytes in hex of any case. Both secrets are tried, whichever fits: one cost for all."""
+    given = signature.strip().lower().encode("utf-8", "replace")
+    fits = [
+        hmac.compare_digest(hmac.new(secret.encode(), body, hashlib.sha512).hexdigest().encode(), given)
+        for secret in secrets
+    ]
+    return any(fits)
+
+
+def _length(request: HttpRequest) -> int:
+    written = request.META.get("CONTENT_LENGTH") or "0"
+    return int(written) if written.isascii() and written.isdigit() and len(written) < 19 else 0
+
+
+def _too_large() -> HttpResponse:
+    error = {"code": "body_too_large", "detail": "The body is too large.", "attr": None}
+    return JsonResponse({"type": "client_error", "errors": [error]}, status=413)

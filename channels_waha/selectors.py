@@ -1,0 +1,71 @@
+"""Reads of session rows."""
+
+from __future__ import annotations
+
+import functools
+import re
+import secrets
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from channels_waha.models import ChannelSession
+from messaging.models import Channel
+from permissions.encryption import decrypt, encrypt
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,54}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who may post to a webhook address. ``channel``: None where there is no such session."""
+
+    channel: Channel | None
+    secrets: tuple[str, str] = field(repr=False)
+
+
+def caller_of(session_name: str) -> Caller:
+    """The channel behind a webhook address and the two secrets that may sign for it.
+
+    An unknown name costs what a known one does and gets secrets that nobody has; so does a missing second one.
+    Raises django.db.Error, and SecretUnreadable.
+    """
+    known = _NAME.fullmatch(session_name) is not None
+    session = (
+        ChannelSession.unscoped.select_related("channel")
+        .filter(session_name=session_name if known else "-")
+        .only(*_WEBHOOK_FIELDS)
+        .first()
+    )
+    dummy = decrypt(_dummy())
+    if session is None:
+        return Caller(None, (dummy, dummy))
+    return Caller(session.channel, (session.webhook_secret or dummy, session.previous_webhook_secret or dummy))
+
+
+_WEBHOOK_FIELDS = (
+    "webhook_secret",
+    "previous_webhook_secret",
+    "channel__id",
+    "channel__organization_id",
+    "channel__kind",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SendingFacts:
+    """What the adapter must know of a channel's session."""
+
+    session_name: str
+    engine: str
+    server_version: str
+
+
+def sending_facts(channel_id: UUID) -> SendingFacts:
+    """Raises ChannelSession.DoesNotExist."""
+    row = ChannelSession.unscoped.values_list("session_name", "engine", "server_version").get(channel_id=channel_id)
+    return SendingFacts(*row)
+
+
+@functools.cache
+def _dummy() -> str:
+    return encrypt(secrets.token_urlsafe(32))

@@ -1,0 +1,12 @@
+"""Celery tasks of this room."""
+
+from __future__ import annotations
+
+from celery import shared_task
+
+from channels_waha import syncing
+
+
+@shared_task(name="channels_waha.tasks.sync_sessions")
+def sync_sessions() -> None:
+    syncing.sync_sessions()
