@@ -1,0 +1,171 @@
+"""Contacts and groups: who somebody is, and to which audiences he belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from audience import phones
+from audience.models import Contact, ContactAddress, Group, GroupMember
+from audience.phones import Phone, PhoneRejected
+from permissions.models import Organization, Team, User
+
+
+class ExternalIdTaken(Exception):
+    """Another contact of the organization has this external id."""
+
+
+class GroupExists(Exception):
+    """Another group of the organization has this external id."""
+
+
+class GroupNeedsAnOwner(Exception):
+    """A group belongs to a team or to a person of its own organization."""
+
+
+def contact_for_phone(*, organization: Organization, phone: Phone, now: datetime, name: str = "") -> Contact:
+    """The one contact behind a phone under any spelling; made where nobody has it.
+
+    Of writers who come at once, each with another spelling, all get the same contact.
+    """
+    with transaction.atomic():
+        contact = _by_address(organization, phone)
+        if contact is None:
+            contact = _of_identity(organization, phone, name, now)
+        _add_spellings(contact, phone, now)
+    return contact
+
+
+def add_contact(
+    *,
+    organization: Organization,
+    phone: str,
+    now: datetime,
+    name: str = "",
+    external_id: str | None = None,
+    attributes: Mapping[str, Any] | None = None,
+) -> Contact:
+    """A contact by a phone as somebody wrote it, or the one that has it.
+
+    Of a known contact, name and external id are filled where they were missing and the given attributes are
+    set; a block is never lifted. Raises PhoneRejected and ExternalIdTaken.
+    """
+    parsed = phones.parse(phone, region=organization.region)
+    try:
+        with transaction.atomic():
+            contact = contact_for_phone(organization=organization, phone=parsed, now=now, name=name)
+            return _learn(contact, name, external_id, attributes or {})
+    except IntegrityError as error:
+        raise ExternalIdTaken(ExternalIdTaken.__doc__) from error
+
+
+def create_group(
+    *,
+    organization: Organization,
+    external_id: str,
+    name: str,
+    now: datetime,
+    team: Team | None = None,
+    owner: User | None = None,
+) -> Group:
+    """A group of a team, of a person, or of both. Raises GroupExists and GroupNeedsAnOwner."""
+    if team is None and owner is None:
+        raise GroupNeedsAnOwner(GroupNeedsAnOwner.__doc__)
+    if team is not None and team.organization_id != organization.pk:
+        raise GroupNeedsAnOwner(GroupNeedsAnOwner.__doc__)
+    try:
+        with transaction.atomic():
+            return Group.objects.create(
+                organization=organization, external_id=external_id, name=name, team=team, owner=owner, created_at=now
+            )
+    except IntegrityError as error:
+        raise GroupExists(GroupExists.__doc__) from error
+
+
+def add_member(
+    *,
+    group: Group,
+    given_phone: str,
+    now: datetime,
+    name: str = "",
+    external_id: str | None = None,
+    attributes: Mapping[str, Any] | None = None,
+) -> GroupMember:
+    """A line of a group, its phone kept as it came; active again where the group had the very line.
+
+    A phone that is none makes a line without contact, which no broadcast reaches. Raises ExternalIdTaken.
+    """
+    organization = group.organization
+    with transaction.atomic():
+        try:
+            contact = add_contact(
+                organization=organization,
+                phone=given_phone,
+                now=now,
+                name=name,
+                external_id=external_id,
+                attributes=attributes,
+            )
+        except PhoneRejected:
+            contact = None
+        line = GroupMember(
+            organization=organization, group=group, contact=contact, given_phone=given_phone, name=name, created_at=now
+        )
+        GroupMember.unscoped.bulk_create(
+            [line],
+            update_conflicts=True,
+            unique_fields=["group", "given_phone"],
+            update_fields=["contact", "status", *(["name"] if name else [])],
+        )
+        return GroupMember.objects.of(organization).get(group=group, given_phone=given_phone)
+
+
+def deactivate_member(*, member: GroupMember) -> None:
+    """Take a line out of the audience; it stays, and broadcasts frozen before keep it."""
+    member.status = GroupMember.Status.INACTIVE
+    member.save(update_fields=["status"])
+
+
+def _by_address(organization: Organization, phone: Phone) -> Contact | None:
+    """Whoever has one of the spellings already; the identity's own contact first."""
+    known = ContactAddress.objects.of(organization).filter(kind=ContactAddress.Kind.PHONE, value__in=phone.variants)
+    holders = [address.contact for address in known.select_related("contact")]
+    return min(holders, key=lambda contact: contact.identity != phone.identity, default=None)
+
+
+def _of_identity(organization: Organization, phone: Phone, name: str, now: datetime) -> Contact:
+    fresh = Contact(organization=organization, identity=phone.identity, name=name, created_at=now)
+    # ON CONFLICT DO NOTHING waits for a writer who is ahead; what he committed is then read.
+    Contact.unscoped.bulk_create([fresh], ignore_conflicts=True)
+    return Contact.objects.of(organization).get(identity=phone.identity)
+
+
+def _add_spellings(contact: Contact, phone: Phone, now: datetime) -> None:
+    # In one order everywhere, so that two writers never wait for each other.
+    ContactAddress.unscoped.bulk_create(
+        [
+            ContactAddress(
+                organization_id=contact.organization_id,
+                contact=contact,
+                kind=ContactAddress.Kind.PHONE,
+                value=value,
+                created_at=now,
+            )
+            for value in sorted(phone.variants)
+        ],
+        ignore_conflicts=True,
+    )
+
+
+def _learn(contact: Contact, name: str, external_id: str | None, attributes: Mapping[str, Any]) -> Contact:
+    if not (name or external_id or attributes):
+        return contact
+    person = Contact.objects.of(contact.organization_id).select_for_update().get(pk=contact.pk)
+    person.name = person.name or name
+    person.external_id = person.external_id or external_id
+    person.attributes = {**person.attributes, **attributes}
+    person.save(update_fields=["name", "external_id", "attributes", "updated_at"])
+    return person
