@@ -11,6 +11,7 @@ _WITHOUT_SERVICES = {
     "check",
     "collectstatic",
     "compilemessages",
+    "demo",
     "diffsettings",
     "findstatic",
     "help",

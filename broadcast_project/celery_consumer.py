@@ -13,8 +13,12 @@ from typing import Any
 from celery.worker.consumer import Consumer
 
 
-class PacedConsumer(Consumer):  # type: ignore[misc]
+class PacedConsumer(Consumer):
     """One refill timer per rate-limit bucket."""
+
+    # Celery's own, unknown to its type stubs.
+    task_buckets: dict[str, Any]
+    _limit_move_to_pool: Any
 
     def _schedule_bucket_request(self, bucket: Any) -> None:
         if getattr(bucket, "refill_timer", None) is not None:

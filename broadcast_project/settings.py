@@ -242,7 +242,12 @@ LOGGING = {
         "console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["redact"]},
     },
     "root": {"handlers": ["console"], "level": environment.text("LOG_LEVEL", "INFO")},
-    "loggers": {"django.server": {"handlers": ["console"], "propagate": False}},
+    # Two lines a task, thousands of tasks a minute: the rows tell what happened.
+    "loggers": {
+        "celery.app.trace": {"level": "WARNING"},
+        "celery.worker.strategy": {"level": "WARNING"},
+        "django.server": {"handlers": ["console"], "propagate": False},
+    },
 }
 
 UNFOLD = {

@@ -94,4 +94,4 @@ def ask_witness(simulator: Client, since: float) -> Witness:
 
 def _is_settled(state: Mapping[str, Any], simulator: Client) -> bool:
     """Every message that left is delivered or read, and no webhook is under way."""
-    return state["counts"]["sent"] == 0 and simulator.get("/control/state")["webhooks"]["pending"] == 0
+    return bool(state["counts"]["sent"] == 0 and simulator.get("/control/state")["webhooks"]["pending"] == 0)

@@ -11,7 +11,7 @@ EVERY_BEAT = {
 }
 
 
-def seed(apps, schema_editor):
+def seed(apps, _schema_editor):
     interval = apps.get_model("django_celery_beat", "IntervalSchedule")
     task = apps.get_model("django_celery_beat", "PeriodicTask")
     beat, _ = interval.objects.get_or_create(every=settings.BEAT_SECONDS, period="seconds")

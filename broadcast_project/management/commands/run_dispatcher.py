@@ -14,7 +14,7 @@ from broadcast_project import dispatcher
 class Command(BaseCommand):
     help = "Claims due messages and rings the workers. Two may run."
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *_args: Any, **_options: Any) -> None:
         stop = Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
