@@ -21,6 +21,10 @@ _SECRETS = (
     (re.compile(r"://[^/?#\s'\"]*@"), "://[redacted]@"),
     # Scheme and credentials of any kind, wherever they stand.
     (re.compile(r"(?i)\b(bearer|basic)(\s{1,4})[A-Za-z0-9._~+/=-]{6,}"), r"\1\2[redacted]"),
+    (
+        re.compile(r"(?i)(authorization['\"]?\s{0,3}[:=]\s{0,3}['\"]?[a-z0-9-]{1,20}\s{1,4})[^\s'\",\[]+"),
+        r"\1[redacted]",
+    ),
     # A header, or a member of a dict or a JSON text. In quotes, all up to the quote; else one word.
     (
         re.compile(
