@@ -1,0 +1,325 @@
+"""Organizations, people, teams and keys in the console."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.models import Group as DjangoGroup
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+
+from permissions import services
+from permissions.admin_base import READERS, RelatedFilter, TenantAdmin, TenantInline, actor, display, people
+from permissions.admin_steps import ConsoleForm, OrganizationForm, Step, StepAdmin, refusing
+from permissions.models import ApiKey, Membership, Organization, Scope, Team, TeamMember, User
+
+if TYPE_CHECKING:
+    _UserAdmin = DjangoUserAdmin[User]
+    _TeamMemberForm = forms.ModelForm[TeamMember]
+else:
+    from unfold.admin import ModelAdmin as _Unfold
+
+    class _UserAdmin(DjangoUserAdmin, _Unfold):
+        """Django's pages for users, in Unfold's clothes."""
+
+    _TeamMemberForm = forms.ModelForm
+
+
+# Roles are memberships; Django's own groups and permissions grant nothing here.
+admin.site.unregister(DjangoGroup)
+
+
+class SuperAdminEdited(TenantAdmin):
+    """Rows that only super-admins change: who belongs where, and as what."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return self.can_add and request.user.is_superuser
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self.can_change and request.user.is_superuser
+
+
+class NewOrganizationForm(ConsoleForm):
+    name = forms.CharField(label=_("name"), max_length=120)
+    slug = forms.CharField(
+        label=_("slug"), max_length=24, help_text=_("Part of session names: small letters, digits and hyphens.")
+    )
+    time_zone = forms.CharField(label=_("time zone"), initial="America/Sao_Paulo")
+    region = forms.CharField(label=_("country"), initial="BR", max_length=2)
+
+
+@admin.register(Organization)
+class OrganizationAdmin(StepAdmin):
+    organization_path = "pk"
+    add_form = NewOrganizationForm
+    add_title = _("New organization")
+    list_display = ("name", "slug", "time_zone", "region", "members")
+    search_fields = ("name", "slug")
+    ordering = ("name",)
+    fields = ("name", "slug", "time_zone", "region", "created_at")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        places = Membership.unscoped.filter(organization=OuterRef("pk"), is_active=True).order_by()
+        number = places.values("organization").annotate(n=Count("pk")).values("n")
+        rows: QuerySet[Any] = super().get_queryset(request).annotate(people=Coalesce(Subquery(number), 0))
+        return rows
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.is_superuser
+
+    def add(self, request: HttpRequest, data: dict[str, Any]) -> Organization:
+        return services.create_organization(**data, actor=actor(request), now=timezone.now())
+
+    @display(description=_("people"), ordering="people")
+    def members(self, obj: Any) -> int:
+        return int(obj.people)
+
+
+@admin.register(User)
+class UserAdmin(_UserAdmin):
+    """Sign-ins: the super-admins' alone. People are switched off, never deleted: their acts bear their names."""
+
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    list_display = ("username", "email", "first_name", "last_name", "is_active", "is_staff", "is_superuser")
+    list_filter = ("is_active", "is_staff", "is_superuser")
+    search_fields = ("username", "email", "first_name", "last_name")
+    ordering = ("username",)
+    filter_horizontal = ()
+    actions = None
+    fieldsets = (
+        (None, {"fields": ("username", "password")}),
+        (_("Person"), {"fields": ("first_name", "last_name", "email")}),
+        (_("Rights"), {"fields": ("is_active", "is_staff", "is_superuser")}),
+        (_("Dates"), {"fields": ("last_login", "date_joined")}),
+    )
+    readonly_fields = ("last_login", "date_joined")
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self._is_super_admin(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._is_super_admin(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return self._is_super_admin(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return self._is_super_admin(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def _is_super_admin(self, request: HttpRequest) -> bool:
+        return request.user.is_active and request.user.is_superuser
+
+
+class MemberForm(OrganizationForm):
+    user = forms.ModelChoiceField(User.objects.none(), label=_("user"))
+    role = forms.ChoiceField(choices=Membership.Role.choices, label=_("role"))
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        _offer(self, "user", User.objects.filter(is_active=True).order_by("username"))
+
+
+class RoleForm(ConsoleForm):
+    role = forms.ChoiceField(choices=Membership.Role.choices, label=_("role"))
+
+
+def _set_role(request: HttpRequest, place: Membership, data: dict[str, Any]) -> Any:
+    services.set_role(
+        organization=place.organization,
+        user=place.user,
+        role=Membership.Role(data["role"]),
+        actor=actor(request),
+        now=timezone.now(),
+    )
+    return _("The role has been changed.")
+
+
+@admin.register(Membership)
+class MembershipAdmin(StepAdmin):
+    add_form = MemberForm
+    add_title = _("Add a person to an organization")
+    list_display = ("user", "organization", "role", "is_active")
+    list_filter = ("role", "is_active")
+    list_select_related = ("user", "organization")
+    search_fields = ("user__username", "user__first_name", "user__last_name")
+    ordering = ("user__username",)
+    fields = ("user", "organization", "role", "is_active", "created_at")
+    steps = (
+        Step(
+            "role",
+            _("Change role"),
+            _set_role,
+            lambda place: _("Which role does %(user)s have from now on?") % {"user": place.user},
+            form=RoleForm,
+            super_admins_only=True,
+            icon="badge",
+        ),
+    )
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.is_superuser
+
+    def add(self, request: HttpRequest, data: dict[str, Any]) -> Membership:
+        role = Membership.Role(data["role"])
+        return services.set_role(
+            organization=data["organization"],
+            user=data["user"],
+            role=role,
+            actor=actor(request),
+            now=timezone.now(),
+        )
+
+
+class TeamMemberInline(TenantInline):
+    model = TeamMember
+    fields = ("user", "role", "status")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).select_related("user")
+
+
+@admin.register(Team)
+class TeamAdmin(SuperAdminEdited):
+    can_add = can_change = True
+    list_display = ("name", "organization")
+    list_select_related = ("organization",)
+    search_fields = ("name",)
+    ordering = ("name",)
+    fields = ("organization", "name")
+    inlines = (TeamMemberInline,)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        # A team never moves: its groups and leaders are of its organization.
+        return () if obj is None else ("organization",)
+
+
+class TeamMemberModelForm(_TeamMemberForm):
+    """The organization is the team's, and the person belongs to it."""
+
+    class Meta:
+        model = TeamMember
+        fields = ("team", "user", "role", "status")
+
+    def clean(self) -> dict[str, Any]:
+        data = super().clean() or {}
+        team, user = data.get("team"), data.get("user")
+        if team is not None:
+            self.instance.organization = team.organization
+            members = Membership.objects.of(team.organization).filter(user=user, is_active=True)
+            if user is not None and not members.exists():
+                self.add_error("user", _("This person is no active member of the team's organization."))
+        return data
+
+
+@admin.register(TeamMember)
+class TeamMemberAdmin(SuperAdminEdited):
+    can_add = can_change = True
+    form = TeamMemberModelForm
+    list_display = ("user", "team", "role", "status", "organization")
+    list_filter = (("team", RelatedFilter), "role", "status")
+    list_select_related = ("user", "team", "organization")
+    search_fields = ("user__username", "team__name")
+    ordering = ("team__name", "user__username")
+    fields = ("team", "user", "role", "status")
+
+
+class IssueKeyForm(OrganizationForm):
+    owner = forms.ModelChoiceField(
+        User.objects.none(),
+        label=_("owner"),
+        help_text=_("The key may do what its owner may do, and stops when he is switched off."),
+    )
+    name = forms.CharField(label=_("name"), max_length=120, help_text=_("For example, the system that will use it."))
+    scopes = forms.MultipleChoiceField(label=_("scopes"), choices=Scope.choices, initial=[Scope.BROADCAST_SEND.value])
+    expires_at = forms.SplitDateTimeField(label=_("expires at"), required=False)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        _offer(self, "owner", people(self.request, self.roles))
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(StepAdmin):
+    see = READERS
+    add_form = IssueKeyForm
+    add_title = _("Issue an API key")
+    add_hint = _("The key is shown once, on the next page. Only a fingerprint of it is kept.")
+    list_display = ("name", "public_id", "owner", "state", "scope_words", "last_used_at", "expires_at")
+    list_filter = (("owner", RelatedFilter),)
+    list_select_related = ("owner",)
+    search_fields = ("name", "public_id")
+    ordering = ("-created_at",)
+    fields = (
+        "name", "public_id", "owner", "organization", "scope_words", "state", "created_at", "last_used_at",
+        "expires_at", "revoked_at",
+    )  # fmt: skip
+    readonly_fields = ("scope_words", "state")
+    steps = (
+        Step(
+            "revoke",
+            _("Revoke"),
+            lambda request, key, _data: _revoke(request, key),
+            lambda _key: _("Whoever uses this key gets 401 from the next request on. This can't be undone."),
+            offered=lambda key: key.revoked_at is None,
+            icon="block",
+            variant="danger",
+        ),
+    )
+
+    def add(self, request: HttpRequest, data: dict[str, Any]) -> TemplateResponse:
+        words: dict[type[Exception], Any] = {
+            services.NotAMember: _("The owner is no active member of this organization."),
+            services.ExpiryInPast: _("The expiry is in the past."),
+        }
+        with refusing(words):
+            key, plain = services.issue_key(**data, actor=actor(request), now=timezone.now())
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": _("Your new key"),
+            "key": key,
+            "plain": plain,
+            "back": self.url_of("changelist"),
+        }
+        return TemplateResponse(
+            request, "console/new_key.html", context, headers={"Cache-Control": "no-store, private"}
+        )
+
+    @display(
+        description=_("state"),
+        label={"active": "success", "expired": "warning", "revoked": "danger"},
+    )
+    def state(self, key: ApiKey) -> tuple[str, Any]:
+        if key.revoked_at is not None:
+            return "revoked", _("revoked")
+        if key.expires_at is not None and key.expires_at <= timezone.now():
+            return "expired", _("expired")
+        return "active", _("active")
+
+    @display(description=_("scopes"))
+    def scope_words(self, key: ApiKey) -> str:
+        return ", ".join(str(Scope(scope).label) for scope in key.scopes if scope in Scope.values)
+
+
+def _revoke(request: HttpRequest, key: ApiKey) -> Any:
+    services.revoke_key(key=key, actor=actor(request), now=timezone.now())
+    return _("The key is revoked.")
+
+
+def _offer(form: forms.Form, name: str, choices: QuerySet[Any]) -> None:
+    field = form.fields[name]
+    assert isinstance(field, forms.ModelChoiceField)
+    field.queryset = choices
