@@ -73,8 +73,8 @@ class Broadcast(TenantModel):
             models.Index(fields=["organization", "-created_at"], name="broadcasts_by_time"),
             models.Index(
                 fields=["status"],
-                condition=models.Q(status__in=["queued", "sending"]),
-                name="broadcasts_live",
+                condition=models.Q(status__in=["queued", "sending", "paused"]),
+                name="broadcasts_open",
             ),
         ]
 

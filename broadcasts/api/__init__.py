@@ -1,0 +1,1 @@
+"""Broadcasts over HTTP (contract: Broadcasts)."""

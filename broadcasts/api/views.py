@@ -1,0 +1,155 @@
+"""Endpoints of broadcasts: each makes one call into the room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from rest_framework import exceptions, status
+from rest_framework.response import Response
+
+from broadcasts import outlook, refusals, selectors, services
+from broadcasts.api import serializers
+from broadcasts.models import Broadcast
+from events import services as events
+from permissions import ids
+from permissions.api.authentication import ApiRequest
+from permissions.api.idempotency import idempotent, key_of
+from permissions.api.pagination import CursorPagination
+from permissions.api.permissions import reads_only_own
+from permissions.api.refusals import Conflict, RuleViolation, Unreadable
+from permissions.api.views import ApiView
+from permissions.models import Scope
+
+
+class RecipientPagination(CursorPagination):
+    """In the order of the audience."""
+
+    ordering = "position"
+
+
+class BroadcastsView(ApiView):
+    """``GET /broadcasts`` and ``POST /broadcasts``."""
+
+    required_scopes = {"GET": Scope.BROADCAST_READ, "POST": Scope.BROADCAST_SEND}
+
+    def get(self, request: ApiRequest) -> Response:
+        paginator = CursorPagination()
+        rows = selectors.visible_to(
+            organization=self.organization, person=self.owner, reads_all=not reads_only_own(self.key)
+        )
+        page = paginator.paginate_queryset(rows, request, view=self) or []
+        return paginator.get_paginated_response(_shown(page))
+
+    @idempotent(kept_for=None)
+    def post(self, request: ApiRequest) -> Response:
+        form = serializers.DraftSerializer(data=request.data)
+        form.is_valid(raise_exception=True)
+        now = timezone.now()
+        with _answered():
+            broadcast = services.compose(
+                organization=self.organization,
+                owner=self.owner,
+                api_key=self.key,
+                draft=form.draft(),
+                idempotency_key=key_of(request),
+                now=now,
+            )
+        tally = selectors.tally(broadcast)
+        ahead = outlook.outlooks([broadcast], {broadcast.pk: tally}, now)[broadcast.pk]
+        place = reverse("broadcast", args=[ids.encode(ids.BROADCAST, broadcast.pk)])
+        return Response(
+            serializers.accepted(broadcast, tally, ahead),
+            status=status.HTTP_202_ACCEPTED,
+            headers={"Location": place},
+        )
+
+
+class BroadcastView(ApiView):
+    """``GET /broadcasts/{id or public_id}``."""
+
+    required_scopes = {"GET": Scope.BROADCAST_READ}
+
+    def get(self, request: ApiRequest, reference: str) -> Response:  # noqa: ARG002 - DRF's signature
+        return Response(_shown([_readable(self, reference)])[0])
+
+
+class RecipientsView(ApiView):
+    """``GET /broadcasts/{id}/recipients?status=``."""
+
+    required_scopes = {"GET": Scope.BROADCAST_READ}
+
+    def get(self, request: ApiRequest, reference: str) -> Response:
+        broadcast = _readable(self, reference)
+        wanted = request.query_params.get("status")
+        if wanted is not None and wanted not in selectors.WORDS:
+            raise Unreadable("invalid_choice", _("This is not one of the allowed values."), "status")
+        paginator = RecipientPagination()
+        page = paginator.paginate_queryset(selectors.recipients(broadcast, status=wanted), request, view=self) or []
+        messages = selectors.messages_of(page)
+        return paginator.get_paginated_response(
+            [serializers.recipient(person, messages.get(person.message_id)) for person in page]
+        )
+
+
+class MoveView(ApiView):
+    """``POST /broadcasts/{id}/pause|resume|cancel``: for the owner and admins of the organization."""
+
+    required_scopes = {"POST": Scope.BROADCAST_SEND}
+    move: ClassVar[str] = ""
+
+    _moves: ClassVar[dict[str, Callable[..., Broadcast]]] = {
+        "pause": services.pause,
+        "resume": services.resume,
+        "cancel": services.cancel,
+    }
+
+    @idempotent()
+    def post(self, request: ApiRequest, reference: str) -> Response:
+        serializers.NothingSerializer(data=request.data).is_valid(raise_exception=True)
+        broadcast = _found(self, reference)
+        if not selectors.is_owner_or_admin(broadcast, self.owner):
+            raise exceptions.PermissionDenied
+        with _answered():
+            self._moves[self.move](broadcast=broadcast, actor=events.api_key(self.key), now=timezone.now())
+        return Response(_shown([_found(self, reference)])[0])
+
+
+def _found(view: ApiView, reference: str) -> Broadcast:
+    broadcast = selectors.find(organization=view.organization, reference=reference)
+    if broadcast is None:
+        raise exceptions.NotFound
+    return broadcast
+
+
+def _readable(view: ApiView, reference: str) -> Broadcast:
+    broadcast = _found(view, reference)
+    if reads_only_own(view.key) and not selectors.is_owner_or_admin(broadcast, view.owner):
+        raise exceptions.PermissionDenied
+    return broadcast
+
+
+def _shown(broadcasts: list[Broadcast]) -> list[dict[str, Any]]:
+    tallies = selectors.tallies(broadcasts)
+    ahead = outlook.outlooks(broadcasts, tallies, timezone.now())
+    return [serializers.shown(each, tallies[each.pk], ahead[each.pk]) for each in broadcasts]
+
+
+@contextmanager
+def _answered() -> Iterator[None]:
+    """The room's refusals as the contract's answers."""
+    try:
+        yield
+    except refusals.NotFound as missing:
+        raise exceptions.NotFound(missing.detail, missing.code) from missing
+    except refusals.Forbidden as forbidden:
+        raise exceptions.PermissionDenied(forbidden.detail, forbidden.code) from forbidden
+    except refusals.Refused as refused:
+        raise RuleViolation(refused.code, refused.detail, refused.attr) from refused
+    except refusals.InvalidTransition as wrong:
+        detail = _("A broadcast that is %(status)s can't be changed like this.") % {"status": wrong.status}
+        raise Conflict("invalid_transition", detail) from wrong

@@ -1,0 +1,179 @@
+"""Reads: broadcasts, their counters, their people. Counters are counted from the rows."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
+
+from broadcasts.models import Broadcast, Feed, Recipient
+from messaging.models import Message
+from permissions import ids
+from permissions import selectors as permissions
+from permissions.models import Organization, User
+
+State = Recipient.State
+Wire = Message.Status
+
+WORDS = (
+    "pending",
+    "queued",
+    "sending",
+    "in_doubt",
+    "sent",
+    "delivered",
+    "read",
+    "failed",
+    "canceled",
+    "expired",
+    "skipped",
+    "excluded",
+)
+# The outside word of a message's status, where it is another.
+_WORD_OF = {Wire.CLAIMED.value: "queued", Wire.PLAYED.value: "read"}
+# What is still to be sent, for a number's remaining work.
+_TO_SEND = {"pending", "queued", "sending"}
+_LIVE_SECONDS = 1.0
+_LIVE_MOST = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """One broadcast in figures. ``counts`` are exclusive and hold each of WORDS.
+
+    ``remaining`` says how many each number still has to send.
+    """
+
+    counts: Mapping[str, int]
+    remaining: Mapping[UUID, int] = field(default_factory=dict)
+
+    @property
+    def total_count(self) -> int:
+        """How many people it was frozen for, the excluded not counted."""
+        return sum(self.counts.values()) - self.counts["excluded"]
+
+    @property
+    def sent_count(self) -> int:
+        """A message that was delivered or read was sent, too."""
+        return self.counts["sent"] + self.delivered_count
+
+    @property
+    def delivered_count(self) -> int:
+        return self.counts["delivered"] + self.read_count
+
+    @property
+    def read_count(self) -> int:
+        return self.counts["read"]
+
+    @property
+    def failed_count(self) -> int:
+        """Those in doubt among them: they read as failed until evidence comes."""
+        return self.counts["failed"] + self.counts["in_doubt"]
+
+
+def tally(broadcast: Broadcast) -> Tally:
+    return tallies([broadcast])[broadcast.pk]
+
+
+def tallies(broadcasts: Iterable[Broadcast]) -> dict[UUID, Tally]:
+    """The figures of each, by id. One statement, so that nobody is counted twice or not at all."""
+    by_stream = {broadcast.stream_id: broadcast.pk for broadcast in broadcasts}
+    counts = {broadcast_id: dict.fromkeys(WORDS, 0) for broadcast_id in by_stream.values()}
+    remaining: dict[UUID, Counter[UUID]] = {broadcast_id: Counter() for broadcast_id in by_stream.values()}
+    for stream_id, channel_id, status, number in _counted(by_stream):
+        broadcast_id, word = by_stream[stream_id], _WORD_OF.get(status, status)
+        counts[broadcast_id][word] += number
+        if word in _TO_SEND and channel_id is not None:
+            remaining[broadcast_id][channel_id] += number
+    return {broadcast_id: Tally(counts[broadcast_id], remaining[broadcast_id]) for broadcast_id in counts}
+
+
+_live: dict[UUID, tuple[float, Tally]] = {}
+
+
+def live_tally(broadcast: Broadcast) -> Tally:
+    """``tally``, at most a second old: for screens that ask again and again."""
+    now = time.monotonic()
+    kept = _live.get(broadcast.pk)
+    if kept is not None and now - kept[0] < _LIVE_SECONDS:
+        return kept[1]
+    if len(_live) >= _LIVE_MOST:
+        _live.clear()
+    counted = tally(broadcast)
+    _live[broadcast.pk] = (now, counted)
+    return counted
+
+
+def visible_to(*, organization: Organization, person: User, reads_all: bool) -> QuerySet[Broadcast]:
+    """The broadcasts that a person sees: his own; all of the organization with that right, or as its admin."""
+    rows = _rows(organization)
+    if reads_all or permissions.is_admin(organization_id=organization.pk, user_id=person.pk):
+        return rows
+    return rows.filter(owner=person)
+
+
+def is_owner_or_admin(broadcast: Broadcast, person: User) -> bool:
+    """Who may see a broadcast without any other right, and move it."""
+    return broadcast.owner_id == person.pk or permissions.is_admin(
+        organization_id=broadcast.organization_id, user_id=person.pk
+    )
+
+
+def find(*, organization: Organization, reference: str) -> Broadcast | None:
+    """A broadcast by its id (``bc_…``) or its public id."""
+    broadcast_id = ids.decode(ids.BROADCAST, reference)
+    known = {"pk": broadcast_id} if broadcast_id else {"public_id": reference}
+    return _rows(organization).filter(**known).first()
+
+
+def word_of(message: Message) -> str:
+    """What a message's status is called outside; in doubt is a word of its own here."""
+    return _WORD_OF.get(message.status, message.status)
+
+
+def recipients(broadcast: Broadcast, *, status: str | None = None) -> QuerySet[Recipient]:
+    """The people of a broadcast; ``status`` is one of WORDS.
+
+    Who is in doubt reads as failed, and is found by both words.
+    """
+    rows = Recipient.objects.of(broadcast.organization_id).filter(broadcast=broadcast).select_related("contact")
+    if status is None:
+        return rows
+    wire = [value for value in Wire.values if _WORD_OF.get(value, value) == status]
+    if status == "failed":
+        wire.append(Wire.IN_DOUBT.value)
+    message = Message.objects.of(broadcast.organization_id).filter(pk=OuterRef("message_id"), status__in=wire)
+    return rows.filter(Q(Exists(message), state=State.FED) | Q(state=status) & ~Q(state=State.FED))
+
+
+def messages_of(people: Iterable[Recipient]) -> dict[UUID, Message]:
+    """The messages of those who have been fed, by id."""
+    fed = [person.message_id for person in people if person.state == State.FED]
+    return Message.unscoped.in_bulk(fed)
+
+
+def _rows(organization: Organization) -> QuerySet[Broadcast]:
+    feeds = Prefetch("feeds", Feed.unscoped.order_by("pk"))
+    return Broadcast.objects.of(organization).prefetch_related(feeds)
+
+
+def _counted(stream_ids: Iterable[UUID]) -> QuerySet[Recipient, tuple[UUID, UUID | None, str, int]]:
+    wanted = list(stream_ids)
+    unfed = (
+        Recipient.unscoped.filter(broadcast__stream__in=wanted)
+        .exclude(state=State.FED)
+        .order_by()
+        .values_list("broadcast__stream", "channel", "state")
+        .annotate(number=Count("pk"))
+    )
+    fed = (
+        Message.unscoped.filter(stream__in=wanted)
+        .order_by()
+        .values_list("stream", "channel", "status")
+        .annotate(number=Count("pk"))
+    )
+    return unfed.union(fed, all=True)
