@@ -112,7 +112,7 @@ def _outcome(part: str, check: Callable[[], None]) -> str:
 @functools.cache
 def _all_applied() -> bool:
     loader = MigrationLoader(connection)
-    return loader.graph.nodes.keys() <= loader.applied_migrations.keys()
+    return bool(loader.graph.nodes.keys() <= loader.applied_migrations.keys())
 
 
 @functools.cache
