@@ -26,7 +26,7 @@ class ApiView(APIView):
     required_scopes: ClassVar[Mapping[str, str]]
     max_body_bytes: ClassVar[int | None] = None
     # No OPTIONS: what an endpoint takes is said in the schema.
-    metadata_class = None
+    http_method_names = ["get", "head", "post", "put", "patch", "delete"]
 
     @property
     def organization(self) -> Organization:

@@ -169,6 +169,10 @@ def test_scopes_decide(caller: Caller, scopes: list[str], method: str, path: str
         assert error(response) == (405, "method_not_allowed", None)
 
 
+def test_a_format_is_not_asked_for_in_the_query(caller: Caller) -> None:
+    assert caller.get(format="xml").status_code == 200
+
+
 def test_a_view_that_names_no_scope_answers_nobody(caller: Caller) -> None:
     assert caller.get("/api/v1/careless").status_code == 500
 
