@@ -124,6 +124,8 @@ SECURE_HSTS_PRELOAD = _HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if environment.flag("BEHIND_PROXY") else None
 SILENCED_SYSTEM_CHECKS = ["security.W008"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+# Of one key, all web processes together.
+API_REQUESTS_PER_MINUTE = environment.whole("API_REQUESTS_PER_MINUTE", 600)
 WEBHOOK_MAX_BYTES = 10 * 1024 * 1024
 
 # PostgreSQL, always
@@ -227,9 +229,12 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["permissions.api.permissions.HasScope"],
     "DEFAULT_PARSER_CLASSES": ["permissions.api.parsers.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_THROTTLE_CLASSES": ["permissions.api.throttling.KeyRate"],
     "EXCEPTION_HANDLER": "permissions.api.errors.handle",
     "UNICODE_JSON": True,
     "UNAUTHENTICATED_USER": None,
+    # ?format= would be one more way to ask for what the Accept header says.
+    "URL_FORMAT_OVERRIDE": None,
 }
 DRF_STANDARDIZED_ERRORS = {"EXCEPTION_FORMATTER_CLASS": "permissions.api.errors.Formatter"}
 
