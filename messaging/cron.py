@@ -3,43 +3,39 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from messaging import apply, db, doorbell, lanes, recovery
 from messaging.models import CronRun, WebhookEvent
 
 log = logging.getLogger(__name__)
 
+# Tells the advisory locks of runs from those of other kinds.
+_LOCK = 2
 # A step names itself and says how many items it dealt with.
 Step = tuple[str, Callable[[], int]]
 
 
 def run(name: str, *steps: Step) -> CronRun | None:
-    """Run the steps of one periodic task under its lock; None where another run holds it.
+    """Run the steps of one periodic task under its lock; None where another run holds it."""
+    with db.tried_lock(_LOCK, name) as ours:
+        return _run(name, steps) if ours else None
 
-    The lock is of the session, since steps talk to the network and must hold no transaction; it ends with
-    the connection at the latest.
-    """
-    (ours,) = db.row("SELECT pg_try_advisory_lock(hashtextextended(%s, 2))", [name])
-    if not ours:
-        return None
-    try:
-        record = CronRun.objects.create(name=name, started_at=db.database_now())
-        for step, work in steps:
-            try:
-                record.items_processed += work()
-            except Exception as error:
-                log.exception("%s: %s failed", name, step)
-                record.errors.append(f"{step}: {type(error).__name__}")
-        record.finished_at = db.database_now()
-        record.save(update_fields=["items_processed", "errors", "finished_at"])
-        return record
-    finally:
-        if connection.connection is not None and not connection.connection.closed:
-            db.rows("SELECT pg_advisory_unlock(hashtextextended(%s, 2))", [name])
+
+def _run(name: str, steps: Sequence[Step]) -> CronRun:
+    record = CronRun.objects.create(name=name, started_at=db.database_now())
+    for step, work in steps:
+        try:
+            record.items_processed += work()
+        except Exception as error:
+            log.exception("%s: %s failed", name, step)
+            record.errors.append(f"{step}: {type(error).__name__}")
+    record.finished_at = db.database_now()
+    record.save(update_fields=["items_processed", "errors", "finished_at"])
+    return record
 
 
 def recover_stuck_messages() -> CronRun | None:

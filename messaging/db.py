@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 from django.db import connection
+from django.db.backends.base.base import NO_DB_ALIAS
 
 
 @contextmanager
@@ -22,6 +23,23 @@ def borrowed() -> Iterator[None]:
     finally:
         if not connection.in_atomic_block:
             connection.close()
+
+
+@contextmanager
+def tried_lock(kind: int, name: str) -> Iterator[bool]:
+    """Hold an advisory lock over calls of the network, which no transaction may; False where another has it.
+
+    It stands on a connection of its own, outside of the pool: a pooled one may be given back meanwhile, and
+    would keep the lock for whoever borrows it next. With the connection, at the latest, the lock ends.
+    """
+    own = connection.copy(alias=NO_DB_ALIAS)
+    try:
+        with own.cursor() as cursor:
+            cursor.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, %s))", [name, kind])
+            (ours,) = cursor.fetchone()
+        yield bool(ours)
+    finally:
+        own.close()
 
 
 def rows(statement: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
