@@ -7,9 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 from django.urls import reverse
-from django.utils import timezone
 
 from channels_waha import client, configuration, gateway, services
 from channels_waha.client import Server
@@ -19,6 +17,8 @@ from messaging import db
 from permissions import ids
 
 Status = ChannelSession.Status
+# Tells the advisory locks of sessions from those of other kinds.
+_LOCK = 3
 
 
 class SessionBusy(Exception):
@@ -118,28 +118,21 @@ def _start(server: Server, session: ChannelSession, seen: Seen | None) -> None:
 
 
 def _follow(server: Server, session: ChannelSession) -> ChannelSession:
-    asked_at = timezone.now()
+    asked_at = db.database_now()
     seen = gateway.read(server, session.session_name)
     return services.write_truth(
         session_id=session.pk,
         status=seen.status if seen is not None else Status.STOPPED,
         me=seen.me if seen is not None else None,
         asked_at=asked_at,
-        now=timezone.now(),
+        now=db.database_now(),
     )
 
 
 @contextmanager
 def _alone(session: ChannelSession) -> Iterator[None]:
-    """Hold the session's lock over calls that take seconds: one of the connection, since no transaction may.
-
-    It ends with the connection at the latest.
-    """
-    (ours,) = db.row("SELECT pg_try_advisory_lock(hashtextextended(%s, 3))", [str(session.pk)])
-    if not ours:
-        raise SessionBusy(SessionBusy.__doc__)
-    try:
+    """One call at a time about a session: WAHA takes no two, and fails the second after 5 s."""
+    with db.tried_lock(_LOCK, str(session.pk)) as ours:
+        if not ours:
+            raise SessionBusy(SessionBusy.__doc__)
         yield
-    finally:
-        if connection.connection is not None and not connection.connection.closed:
-            db.rows("SELECT pg_advisory_unlock(hashtextextended(%s, 3))", [str(session.pk)])

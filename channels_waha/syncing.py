@@ -8,12 +8,10 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from django.utils import timezone
-
 from channels_waha import client, gateway, lifecycle, services
 from channels_waha.gateway import Seen, ServerInfo
 from channels_waha.models import ChannelSession
-from messaging import cron
+from messaging import cron, db
 from messaging import services as messaging
 from messaging.models import Channel, CronRun
 
@@ -30,13 +28,13 @@ class _Server:
 
     info: ServerInfo | None = None
     seen: dict[str, Seen] = field(default_factory=dict)
-    asked_at: datetime = field(default_factory=timezone.now)
+    asked_at: datetime = field(default_factory=db.database_now)
 
     def ask(self) -> int:
         """How many sessions it has. Raises ChannelError: unreachable is no status, and overwrites nothing."""
         server = client.default_server()
         info = gateway.server_info(server)
-        self.asked_at = timezone.now()
+        self.asked_at = db.database_now()
         self.seen = gateway.all_sessions(server)
         self.info = info
         return len(self.seen)
@@ -72,10 +70,10 @@ def _sync(session_id: UUID, server: _Server) -> int:
         status=seen.status if seen is not None else Status.STOPPED,
         me=seen.me if seen is not None else None,
         asked_at=server.asked_at,
-        now=timezone.now(),
+        now=db.database_now(),
     )
     if session.status == Status.WORKING:
-        messaging.remove_hold(session.channel_id, GATEWAY_FAILING, now=timezone.now())
+        messaging.remove_hold(session.channel_id, GATEWAY_FAILING, now=db.database_now())
     elif session.status == Status.STOPPED and session.is_wanted:
         # STOPPED is on record by now. FAILED is left alone: only a person links a phone again.
         log.info("session %s is started again", session.session_name)

@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import json
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -33,7 +32,7 @@ def post(client: Client) -> Callable[..., int]:
 
 
 def apply_all(session: ChannelSession) -> None:
-    apply.apply_channel(session.channel_id, now=database_now() + timedelta(seconds=1))
+    apply.apply_channel(session.channel_id, now=database_now())
 
 
 def test_a_signed_delivery_is_kept_byte_for_byte(session: ChannelSession, client: Client) -> None:
