@@ -9,6 +9,7 @@ import phonenumbers
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from permissions import audit, ids, keys, standings
 from permissions.audit import Actor
@@ -102,7 +103,8 @@ def create_organization(
     """A new tenant. Raises Django's ValidationError, with the fields that are wrong."""
     organization = Organization(name=name.strip(), slug=slug, time_zone=time_zone, region=region, created_at=now)
     if region not in phonenumbers.SUPPORTED_REGIONS:
-        raise ValidationError({"region": f"{region} is not a country in two capital letters."})
+        detail = _("%(region)s is not a country in two capital letters.") % {"region": region}
+        raise ValidationError({"region": detail})
     organization.full_clean()
     with transaction.atomic():
         organization.save(force_insert=True)

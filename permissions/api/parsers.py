@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
-from typing import IO, Any, NoReturn
+import re
+from collections.abc import Mapping
+from typing import IO, Any, NoReturn, TypeAlias
 
 from django.utils.http import parse_header_parameters
 from django.utils.translation import gettext as _
-from rest_framework.exceptions import ParseError, UnsupportedMediaType, ValidationError
+from rest_framework.exceptions import ParseError, UnsupportedMediaType
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import JSONRenderer
 
 from permissions.api.refusals import Unreadable
 
 MAX_DEPTH = 50
+# Where a value stands: what it is in, and its name there. A path is put together where one is told, and not
+# for each value: under a name of half a megabyte there may be thousands.
+_Place: TypeAlias = "tuple[_Place, str] | None"
+# A string, closed or not, so that the search never starts again inside of one; or a bracket.
+_TOKENS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{\]}]', re.DOTALL)
 _UTF8 = frozenset({"utf-8", "utf8", "us-ascii"})
 
 
@@ -43,14 +49,14 @@ class StrictJSONParser(BaseParser):
 def loads(raw: bytes) -> Any:
     """The value of a JSON text; raises as StrictJSONParser says."""
     try:
+        text = raw.decode("utf-8")
+        _require_shallow(text)
         value = json.loads(
-            raw.decode("utf-8"),
+            text,
             object_pairs_hook=_object,
             parse_float=_finite,
             parse_constant=_no_constant,
         )
-    except RecursionError:
-        raise _too_deep("") from None
     except ValueError:
         # Also what is no UTF-8, and numbers of thousands of digits.
         raise ParseError(_("The body is not valid JSON.")) from None
@@ -62,6 +68,21 @@ def _require_utf8(media_type: str) -> None:
     _kind, parameters = parse_header_parameters(media_type)
     if parameters.get("charset", "utf-8").lower() not in _UTF8:
         raise UnsupportedMediaType(media_type)
+
+
+def _require_shallow(text: str) -> None:
+    """Before it is parsed: the parser recurses in C, and on a small stack that ends the process."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for token in _TOKENS.finditer(text):
+        first = text[token.start()]
+        if first in "[{":
+            depth += 1
+        elif first in "]}":
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise Unreadable("nesting_too_deep", _("The body is nested too deep."))
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -85,36 +106,32 @@ def _no_constant(_text: str) -> NoReturn:
 
 
 def _inspect(value: Any) -> None:
-    """Refuse what is nested too deep or holds characters that no database takes; without recursion."""
-    open_values: list[tuple[str, int, Any]] = [("", 1, value)]
+    """Refuse characters that no database takes."""
+    open_values: list[tuple[_Place, Any]] = [(None, value)]
     while open_values:
-        path, depth, current = open_values.pop()
+        place, current = open_values.pop()
         if isinstance(current, str):
-            _inspect_text(path, current)
-        elif isinstance(current, dict | list):
-            if depth > MAX_DEPTH:
-                raise _too_deep(path)
-            open_values += ((name, depth + 1, item) for name, item in _items(path, current))
+            _inspect_text(place, current)
+        elif isinstance(current, list):
+            open_values += (((place, str(number)), item) for number, item in enumerate(current))
+        elif isinstance(current, dict):
+            for name, item in current.items():
+                inside = (place, name)
+                _inspect_text(inside, name)
+                open_values.append((inside, item))
 
 
-def _items(path: str, container: dict[str, Any] | list[Any]) -> Iterator[tuple[str, Any]]:
-    start = f"{path}." if path else ""
-    if isinstance(container, list):
-        yield from ((f"{start}{place}", item) for place, item in enumerate(container))
-        return
-    for name, item in container.items():
-        _inspect_text(f"{start}{name}", name)
-        yield f"{start}{name}", item
-
-
-def _inspect_text(path: str, text: str) -> None:
+def _inspect_text(place: _Place, text: str) -> None:
     if "\x00" in text:
-        raise Unreadable("null_characters_not_allowed", _("Null characters are not allowed."), path or None)
+        raise Unreadable("null_characters_not_allowed", _("Null characters are not allowed."), _path(place))
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
         detail = _("Lone surrogates are not allowed.")
-        raise Unreadable("surrogate_characters_not_allowed", detail, path or None)
+        raise Unreadable("surrogate_characters_not_allowed", detail, _path(place))
 
 
-def _too_deep(path: str) -> ValidationError:
-    attr = ".".join(path.split(".")[:1]) or None
-    return Unreadable("nesting_too_deep", _("The body is nested too deep."), attr)
+def _path(place: _Place) -> str | None:
+    names: list[str] = []
+    while place is not None:
+        place, name = place
+        names.append(name)
+    return ".".join(reversed(names)) or None
