@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
+from django.templatetags.static import static
 from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -99,6 +100,8 @@ AUTH_PASSWORD_VALIDATORS = [
         "NumericPasswordValidator",
     )
 ]
+
+LOGIN_REDIRECT_URL = "admin:index"
 
 LANGUAGE_CODE = "pt-br"
 LANGUAGES = [("pt-br", _("Portuguese")), ("en", _("English"))]
@@ -258,8 +261,17 @@ LOGGING = {
 UNFOLD = {
     "SITE_TITLE": "Broadcast",
     "SITE_HEADER": "Broadcast",
+    "SITE_SYMBOL": "campaign",
     "SITE_URL": reverse_lazy("admin:index"),
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
+    "SHOW_BACK_BUTTON": True,
     "SHOW_LANGUAGES": True,
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": lambda _request: static("console/favicon.svg")}
+    ],
+    "STYLES": [lambda _request: static("console/console.css")],
+    "SCRIPTS": [lambda _request: static("console/live.js")],
+    "DASHBOARD_CALLBACK": "broadcast_project.console.dashboard",
+    "SIDEBAR": {"navigation": "broadcast_project.console.navigation"},
 }

@@ -9,6 +9,8 @@ from broadcast_project import health
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
+    path("i18n/", include("django.conf.urls.i18n")),
+    path("api/v1/", include("broadcasts.api.urls")),
     path("", include("channels_waha.api.urls")),
     path("health", health.alive, name="health"),
     path("health/ready", health.ready, name="ready"),

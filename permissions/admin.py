@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from permissions import services
-from permissions.admin_base import READERS, RelatedFilter, TenantAdmin, TenantInline, actor, display, people
+from permissions.admin_base import READERS, RelatedFilter, TenantAdmin, TenantInline, actor, display, people, plain
 from permissions.admin_steps import ConsoleForm, OrganizationForm, Step, StepAdmin, refusing
 from permissions.models import ApiKey, Membership, Organization, Scope, Team, TeamMember, User
 
@@ -156,7 +156,9 @@ class MembershipAdmin(StepAdmin):
     list_select_related = ("user", "organization")
     search_fields = ("user__username", "user__first_name", "user__last_name")
     ordering = ("user__username",)
-    fields = ("user", "organization", "role", "is_active", "created_at")
+    fields = ("user_name", "organization", "role", "is_active", "created_at")
+    readonly_fields = ("user_name",)
+    user_name = plain("user", _("user"))
     steps = (
         Step(
             "role",
@@ -185,7 +187,9 @@ class MembershipAdmin(StepAdmin):
 
 class TeamMemberInline(TenantInline):
     model = TeamMember
-    fields = ("user", "role", "status")
+    fields = ("user_name", "role", "status")
+    readonly_fields = fields
+    user_name = plain("user", _("user"))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related("user")
@@ -237,6 +241,7 @@ class TeamMemberAdmin(SuperAdminEdited):
 
 
 class IssueKeyForm(OrganizationForm):
+    person_field = "owner"
     owner = forms.ModelChoiceField(
         User.objects.none(),
         label=_("owner"),
@@ -263,10 +268,11 @@ class ApiKeyAdmin(StepAdmin):
     search_fields = ("name", "public_id")
     ordering = ("-created_at",)
     fields = (
-        "name", "public_id", "owner", "organization", "scope_words", "state", "created_at", "last_used_at",
+        "name", "public_id", "owner_name", "organization", "scope_words", "state", "created_at", "last_used_at",
         "expires_at", "revoked_at",
     )  # fmt: skip
-    readonly_fields = ("scope_words", "state")
+    readonly_fields = ("scope_words", "state", "owner_name")
+    owner_name = plain("owner", _("owner"))
     steps = (
         Step(
             "revoke",

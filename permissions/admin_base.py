@@ -112,6 +112,11 @@ class CappedPaginator(_Paginator):
 
     most = 10_000
 
+    @property
+    def is_capped(self) -> bool:
+        """Whether there may be more rows than are counted."""
+        return self.count >= self.most
+
     @cached_property
     def count(self) -> int:
         rows = self.object_list
@@ -183,6 +188,9 @@ class TenantAdmin(_ModelAdmin):
         rows = list(changes.result_list)
         self.prepare(request, rows)
         changes.result_list = rows
+        if not changes.query and not changes.has_active_filters:
+            # Nothing was left out, so there is no "show all" to offer.
+            changes.full_result_count = changes.result_count
         return changes
 
     def prepare(self, request: HttpRequest, rows: list[Any]) -> None:
@@ -264,6 +272,16 @@ def display(
         return method
 
     return mark
+
+
+def plain(field: str, description: str | Promise) -> Callable[[Any, Any], str]:
+    """A cell with a related row's name, without Django's link to a page that the reader may not open."""
+
+    @display(description=description)
+    def cell(_admin: Any, row: Any) -> str:
+        return str(getattr(row, field) or "—")
+
+    return cell
 
 
 class OrganizationFilter(admin.SimpleListFilter):

@@ -15,18 +15,19 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import Promise
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from unfold import widgets
 
 from permissions.admin_base import ADMINS, TenantAdmin, organizations
-from permissions.models import Organization
+from permissions.models import Membership, Organization
 
 Text = str | Promise
 _WIDGETS: tuple[tuple[type[forms.Field], type[forms.Widget]], ...] = (
     (forms.SplitDateTimeField, widgets.UnfoldAdminSplitDateTimeWidget),
     (forms.DateField, widgets.UnfoldAdminSingleDateWidget),
     (forms.TimeField, widgets.UnfoldAdminSingleTimeWidget),
-    (forms.MultipleChoiceField, widgets.UnfoldAdminCheckboxSelectMultiple),
+    (forms.MultipleChoiceField, widgets.UnfoldAdminCheckboxSelectMultipleWidget),
     (forms.ModelChoiceField, widgets.UnfoldAdminSelectWidget),
     (forms.ChoiceField, widgets.UnfoldAdminSelectWidget),
     (forms.CharField, widgets.UnfoldAdminTextInputWidget),
@@ -44,6 +45,7 @@ class ConsoleForm(forms.Form):
         self.request = request
         self.obj = obj
         for field in self.fields.values():
+            field.label = capfirst(str(field.label or ""))
             _dress(field)
 
 
@@ -63,6 +65,8 @@ class OrganizationForm(ConsoleForm):
     """Asks for the organization where the person has several, and knows it where he has one."""
 
     organization = forms.ModelChoiceField(Organization.objects.none(), label=_("organization"), empty_label=None)
+    # The field, if any, that names a person of that organization.
+    person_field: ClassVar[str] = ""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -74,6 +78,15 @@ class OrganizationForm(ConsoleForm):
         if len(first_two) == 1:
             field.initial = first_two[0].pk
             field.widget = forms.HiddenInput()
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        organization, person = data.get("organization"), data.get(self.person_field)
+        if organization is not None and person is not None:
+            place = Membership.objects.of(organization).filter(user=person, is_active=True)
+            if not place.exists():
+                self.add_error(self.person_field, _("This person is no active member of the organization."))
+        return data
 
 
 class Refused(Exception):

@@ -1,8 +1,10 @@
 from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
 
 
 class PermissionsConfig(AppConfig):
     name = "permissions"
+    verbose_name = _("Team and access")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:

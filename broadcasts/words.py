@@ -1,0 +1,128 @@
+"""A broadcast's states, counts and reasons in words for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from django.utils import formats
+from django.utils.functional import Promise
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from broadcasts.models import Broadcast, Recipient
+from broadcasts.selectors import Tally
+from broadcasts.services import PauseCode
+from messaging.words import words_of
+
+Status = Broadcast.Status
+Text = str | Promise
+
+# The outside words of recipients and counts (contract), in the order in which a message goes through them.
+COUNT_WORDS: dict[str, Promise] = {
+    "pending": _("Waiting"),
+    "queued": _("In the queue"),
+    "sending": _("Leaving now"),
+    "sent": _("Sent"),
+    "delivered": _("Delivered"),
+    "read": _("Read"),
+    "failed": _("Failed"),
+    "in_doubt": _("In doubt"),
+    "skipped": _("Skipped"),
+    "canceled": _("Canceled"),
+    "expired": _("Too late"),
+    "excluded": _("Left out"),
+}
+COUNT_HINTS: dict[str, Promise] = {
+    "pending": _("their turn has not come yet"),
+    "queued": _("next to leave, at the number's pace"),
+    "sending": _("handed to WhatsApp, no answer yet"),
+    "sent": _("accepted by WhatsApp"),
+    "delivered": _("on the person's phone"),
+    "read": _("seen by the person"),
+    "failed": _("certainly not sent"),
+    "in_doubt": _("may or may not have been sent; never repeated by itself"),
+    "skipped": _("blocked or put on hold before their turn"),
+    "canceled": _("the broadcast was canceled before their turn"),
+    "expired": _("the broadcast's time was over before their turn"),
+    "excluded": _("left out when the broadcast was made"),
+}
+COLOURS = {
+    "pending": "default",
+    "queued": "info",
+    "sending": "info",
+    "sent": "primary",
+    "delivered": "success",
+    "read": "success",
+    "failed": "danger",
+    "in_doubt": "warning",
+    "skipped": "warning",
+}
+_PAUSES: dict[str, Promise] = {
+    PauseCode.OWNER_WITHOUT_RIGHT: _("Paused: the owner may not write to this group any more."),
+    PauseCode.CHANNEL_ARCHIVED: _("Paused: the number was archived."),
+    PauseCode.CHANNEL_IN_WARMUP: _("Paused: the number is too new for broadcasts."),
+}
+
+
+def reason(code: str) -> Text:
+    """Why somebody was left out, skipped or not reached."""
+    if code in Recipient.Exclusion.values:
+        return Recipient.Exclusion(code).label
+    if code == "contact_erased":
+        return _("the person was erased")
+    return words_of(code)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What holds the numbers of a broadcast at this moment; ``until`` is None where only an event can tell."""
+
+    code: str
+    until: datetime | None
+
+
+def sentence(broadcast: Broadcast, tally: Tally, wait: Wait | None, *, zone: str) -> Text:
+    """One sentence: what the broadcast is doing now."""
+    if broadcast.status == Status.PAUSED:
+        return _PAUSES.get(broadcast.pause_code, _("Paused: nothing leaves until somebody resumes it."))
+    if broadcast.status == Status.SENDING:
+        return _sending(tally, wait, zone)
+    if broadcast.status == Status.FAILED:
+        return _("Failed: nothing was sent.")
+    if broadcast.status == Status.COMPLETED:
+        return _completed(tally)
+    return _OTHERS[Status(broadcast.status)]
+
+
+_OTHERS: dict[Broadcast.Status, Promise] = {
+    Status.QUEUED: _("Starting in a moment."),
+    Status.SCHEDULED: _("Scheduled."),
+    Status.PENDING_REVIEW: _("Waiting for an admin's approval."),
+    Status.CANCELED: _("Canceled: what had not left never leaves."),
+}
+
+
+def _sending(tally: Tally, wait: Wait | None, zone: str) -> str:
+    figures = {"sent": tally.sent_count, "total": tally.total_count}
+    progress = gettext("Sending: %(sent)s of %(total)s sent.") % figures
+    if wait is None or wait.code == "pace":
+        return progress
+    why = gettext("Held: %(why)s.") % {"why": words_of(wait.code)}
+    if wait.until is None:
+        return f"{progress} {why}"
+    until = formats.date_format(wait.until.astimezone(ZoneInfo(zone)), "SHORT_DATETIME_FORMAT")
+    return f"{progress} {why} " + gettext("Goes on at %(time)s.") % {"time": until}
+
+
+def _completed(tally: Tally) -> str:
+    done = ngettext(
+        "Completed: %(sent)s of %(total)s person got the message.",
+        "Completed: %(sent)s of %(total)s people got the message.",
+        tally.total_count,
+    ) % {"sent": tally.sent_count, "total": tally.total_count}
+    doubts = tally.counts["in_doubt"]
+    if not doubts:
+        return done
+    return f"{done} " + ngettext("%(n)s is in doubt.", "%(n)s are in doubt.", doubts) % {"n": doubts}
