@@ -147,7 +147,9 @@ DATABASES["default"] |= {
         "pool": {"min_size": 1, "max_size": environment.whole("DATABASE_POOL_SIZE", 8), "timeout": 10},
         # Django's default is never to prepare; the engine's statements halve PostgreSQL's time by it.
         "prepare_threshold": 5,
-        "options": "-c statement_timeout=30000 -c lock_timeout=10000 -c idle_in_transaction_session_timeout=60000",
+        # "It is leaving" must survive a crash of the server, whatever the server's own default: with
+        # synchronous_commit off a message that had left was forgotten and sent again (tests/flows).
+        "options": "-c synchronous_commit=on -c statement_timeout=30000 -c lock_timeout=10000 -c idle_in_transaction_session_timeout=60000",
     },
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
