@@ -18,11 +18,12 @@ from audience import consent, phones, services
 from audience.models import ConsentEvent, Contact, ContactAddress, Group, GroupMember
 from audience.phones import PhoneRejected
 from events import services as events
+from events.admin import names_of
 from permissions.admin_base import (
     ADMINS,
     EVERYONE,
+    Labelled,
     Role,
-    TenantInline,
     by_uuid,
     display,
     people,
@@ -33,6 +34,7 @@ from permissions.admin_base import (
 from permissions.admin_steps import ConsoleForm, OrganizationForm, Refused, Step, StepAdmin, Text, refusing
 from permissions.models import Team, User
 
+_MOST_LINES = 100
 STAFF = frozenset({Role.ADMIN, Role.ATTENDANT})
 
 
@@ -63,24 +65,6 @@ def _release(request: HttpRequest, contact: Contact, data: dict[str, Any]) -> Te
     return _("Released: %(name)s may get automatic messages again.") % {"name": contact}
 
 
-class AddressInline(TenantInline):
-    model = ContactAddress
-    fields = ("kind", "value", "created_at")
-    readonly_fields = fields
-    verbose_name_plural = _("Spellings of the number that were seen")
-
-
-class ConsentInline(TenantInline):
-    model = ConsentEvent
-    fields = ("created_at", "kind", "reason", "who")
-    readonly_fields = fields
-    verbose_name_plural = _("What the person allowed, and when")
-
-    @display(description=_("who"))
-    def who(self, event: ConsentEvent) -> str:
-        return event.actor
-
-
 @admin.register(Contact)
 class ContactAdmin(StepAdmin):
     see = EVERYONE
@@ -96,7 +80,7 @@ class ContactAdmin(StepAdmin):
         "organization", "created_at",
     )  # fmt: skip
     readonly_fields = ("shown_phone", "state")
-    inlines = (ConsentInline, AddressInline)
+    change_form_outer_after_template = "console/contact.html"
     steps: ClassVar[tuple[Step, ...]] = (
         Step(
             "block",
@@ -141,6 +125,15 @@ class ContactAdmin(StepAdmin):
         except PhoneRejected as rejection:
             raise Refused(str(problem(rejection))) from rejection
 
+    def page_context(self, request: HttpRequest, obj: Contact) -> dict[str, Any]:
+        ledger = list(ConsentEvent.objects.of(obj.organization_id).filter(contact=obj)[:_MOST_LINES])
+        names = names_of([line.actor for line in ledger], {obj.organization_id})
+        seen = ContactAddress.objects.of(obj.organization_id).filter(contact=obj).order_by("kind", "value")
+        return {
+            "ledger": [{"line": line, "who": names.get(line.actor, line.actor)} for line in ledger],
+            "addresses": seen[:_MOST_LINES],
+        }
+
     @display(description=_("name"), ordering="name")
     def shown_name(self, contact: Contact) -> str:
         return str(contact)
@@ -150,12 +143,12 @@ class ContactAdmin(StepAdmin):
         return f"+{contact.identity}" if contact.identity else "—"
 
     @display(description=_("state"), label={"blocked": "danger", "held": "warning", "free": "success"})
-    def state(self, contact: Contact) -> tuple[str, Any]:
+    def state(self, contact: Contact) -> Labelled:
         if contact.is_blocked:
-            return "blocked", _("blocked")
+            return Labelled("blocked", _("blocked"))
         if contact.is_on_hold:
-            return "held", _("on hold")
-        return "free", _("may be written to")
+            return Labelled("held", _("on hold"))
+        return Labelled("free", _("may be written to"))
 
 
 class NewGroupForm(OrganizationForm):

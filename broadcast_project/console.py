@@ -10,12 +10,13 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from audience.models import Contact, Group
-from broadcasts.admin import running
+from broadcasts import screen, selectors
 from broadcasts.models import Broadcast
 from channels_waha.models import ChannelSession
 from messaging.models import Channel
 from permissions.admin_base import ADMINS, READERS, reach
 
+_MOST_SHOWN = 20
 # Title, then pages: model's label, icon.
 _Pages = tuple[tuple[str, str, str], ...]
 
@@ -68,7 +69,7 @@ def navigation(request: HttpRequest) -> list[dict[str, Any]]:
         ),
     ]
     home = {"title": _("Start"), "icon": "home", "link": reverse("admin:index")}
-    shown = [{"title": None, "items": [home]}]
+    shown: list[dict[str, Any]] = [{"title": None, "items": [home]}]
     for title, pages in groups:
         items = [_item(*page) for page in pages if _may_see(request, page[1])]
         if items:
@@ -86,17 +87,32 @@ def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
         return context
     broadcasts = mine.within(Broadcast.unscoped.all(), "organization", READERS)
     sessions = mine.within(ChannelSession.unscoped.all(), "organization", READERS)
-    context["running"] = running(broadcasts)
+    context["running"] = _running(broadcasts)
     context["numbers"] = _numbers(sessions.select_related("channel__lane", "channel__organization", "organization"))
     context["steps_left"] = _steps_left(request) if not broadcasts.exists() else []
     return context
+
+
+def _running(broadcasts: Any) -> list[dict[str, Any]]:
+    found = list(broadcasts.filter(status__in=screen.OPEN).select_related("group").order_by("-pk")[:_MOST_SHOWN])
+    tallies = selectors.tallies(found)
+    return [
+        {
+            "broadcast": broadcast,
+            "tally": tallies[broadcast.pk],
+            "bar": screen.bar(tallies[broadcast.pk]),
+            "colour": screen.COLOURS.get(broadcast.status, "default"),
+            "url": reverse("admin:broadcasts_broadcast_change", args=[broadcast.pk]),
+        }
+        for broadcast in found
+    ]
 
 
 def _numbers(sessions: Any) -> list[dict[str, Any]]:
     pages = admin.site.get_model_admin(ChannelSession)
     channels = admin.site.get_model_admin(Channel)
     shown = []
-    for session in sessions.order_by("display_name")[:20]:
+    for session in sessions.order_by("display_name")[:_MOST_SHOWN]:
         status, sentence = pages.state(session)  # type: ignore[attr-defined]
         colour = pages.state.label.get(status, "default")  # type: ignore[attr-defined]
         shown.append(

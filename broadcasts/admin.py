@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, ClassVar
-from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
@@ -18,14 +17,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from broadcasts import selectors, services, words
+from broadcasts import screen, selectors, services, words
 from broadcasts.models import Broadcast, Recipient
 from broadcasts.refusals import InvalidTransition
-from broadcasts.selectors import Tally
 from events import services as events
-from messaging.models import Channel, Message
 from permissions.admin_base import (
     READERS,
+    Labelled,
     RelatedFilter,
     TenantAdmin,
     by_uuid,
@@ -37,23 +35,6 @@ from permissions.admin_base import (
 from permissions.admin_steps import Step, StepAdmin, Text, refusing
 
 Status = Broadcast.Status
-_COLOURS = {
-    "queued": "info",
-    "scheduled": "info",
-    "pending_review": "warning",
-    "sending": "primary",
-    "paused": "warning",
-    "completed": "success",
-    "canceled": "default",
-    "failed": "danger",
-}
-_RUNNING = {Status.QUEUED, Status.SENDING}
-_OPEN = {*_RUNNING, Status.SCHEDULED, Status.PENDING_REVIEW, Status.PAUSED}
-# How often a page asks for the counts: while something moves, and while nothing should.
-_LIVE_SECONDS = 2
-_QUIET_SECONDS = 15
-# Acks come in long after the last message has left.
-_ACKS_FOR_SECONDS = 3600
 
 
 def _move(service: Callable[..., Broadcast], done: Text) -> Callable[[HttpRequest, Any, dict[str, Any]], Text]:
@@ -120,7 +101,7 @@ class BroadcastAdmin(StepAdmin):
             _("Pause"),
             _move(services.pause, _("Paused.")),
             _ask_pause,
-            offered=lambda broadcast: broadcast.status in _RUNNING,
+            offered=lambda broadcast: broadcast.status in screen.RUNNING,
             icon="pause",
         ),
         Step(
@@ -137,7 +118,7 @@ class BroadcastAdmin(StepAdmin):
             _("Cancel broadcast"),
             _move(services.cancel, _("Canceled.")),
             _ask_cancel,
-            offered=lambda broadcast: broadcast.status in _OPEN,
+            offered=lambda broadcast: broadcast.status in screen.OPEN,
             icon="cancel",
             variant="danger",
         ),
@@ -164,42 +145,22 @@ class BroadcastAdmin(StepAdmin):
             broadcast.tally = tallies[broadcast.pk]
 
     def page_context(self, request: HttpRequest, obj: Broadcast) -> dict[str, Any]:
-        return self.live_context(request, obj)
+        return self.live_context(obj)
 
     def live_view(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """The counts of one broadcast, for its page to ask again and again."""
         broadcast = self.found(request, object_id)
         if isinstance(broadcast, HttpResponse):
             return broadcast
-        context = self.live_context(request, broadcast) | {"buttons": self.buttons(request, broadcast)}
+        context = self.live_context(broadcast) | {"buttons": self.buttons(request, broadcast)}
         headers = {"X-Live": "1", "Cache-Control": "no-store"}
         return TemplateResponse(request, "console/broadcast_live.html", context, headers=headers)
 
-    def live_context(self, request: HttpRequest, broadcast: Broadcast) -> dict[str, Any]:
-        tally = selectors.live_tally(broadcast)
-        people = reverse("admin:broadcasts_recipient_changelist")
-        figures = [
-            {
-                "word": word,
-                "label": label,
-                "hint": words.COUNT_HINTS[word],
-                "number": tally.counts[word],
-                "url": f"{people}?broadcast={broadcast.pk}&status={word}",
-            }
-            for word, label in words.COUNT_WORDS.items()
-        ]
-        zone = broadcast.organization.time_zone
+    def live_context(self, broadcast: Broadcast) -> dict[str, Any]:
         return {
-            "broadcast": broadcast,
-            "status_colour": _COLOURS.get(broadcast.status, "default"),
-            "sentence": words.sentence(broadcast, tally, _wait(broadcast, tally), zone=zone),
-            "tally": tally,
-            "figures": figures,
-            "bar": bar(tally),
-            "reasons": _reasons(broadcast),
-            "people_url": f"{people}?broadcast={broadcast.pk}",
+            **screen.figures(broadcast, now=timezone.now()),
+            "people_url": f"{reverse('admin:broadcasts_recipient_changelist')}?broadcast={broadcast.pk}",
             "live_url": self.url_of("live", broadcast.pk),
-            "live_seconds": _seconds(broadcast, tally),
         }
 
     @display(description=_("broadcast"), ordering="name")
@@ -208,13 +169,13 @@ class BroadcastAdmin(StepAdmin):
             return format_html("{}", broadcast.public_id)
         return format_html('{}<span class="block text-xs text-subtle">{}</span>', broadcast.name, broadcast.public_id)
 
-    @display(description=_("state"), label=_COLOURS)
-    def status_words(self, broadcast: Broadcast) -> tuple[str, Any]:
-        return broadcast.status, broadcast.get_status_display()
+    @display(description=_("state"), label=screen.COLOURS)
+    def status_words(self, broadcast: Broadcast) -> Labelled:
+        return Labelled(broadcast.status, broadcast.get_status_display())
 
     @display(description=_("progress"))
     def progress(self, broadcast: Any) -> str:
-        return render_to_string("console/bar_cell.html", {"tally": broadcast.tally, "bar": bar(broadcast.tally)})
+        return render_to_string("console/bar_cell.html", {"tally": broadcast.tally, "bar": screen.bar(broadcast.tally)})
 
     @display(description=_("numbers"))
     def numbers(self, broadcast: Broadcast) -> str:
@@ -223,83 +184,6 @@ class BroadcastAdmin(StepAdmin):
     @display(description=_("texts"))
     def texts(self, broadcast: Broadcast) -> SafeString:
         return SafeString(render_to_string("console/texts.html", {"texts": broadcast.variations}))
-
-
-def bar(tally: Tally) -> list[dict[str, Any]]:
-    """The parts of a progress bar, in percent of everybody who was to get the message."""
-    total = max(tally.total_count, 1)
-    counts = tally.counts
-    out = counts["skipped"] + counts["canceled"] + counts["expired"]
-    numbers = {
-        "read": counts["read"],
-        "delivered": counts["delivered"],
-        "sent": counts["sent"],
-        "failed": counts["failed"],
-        "in_doubt": counts["in_doubt"],
-        "left-out": out,
-    }
-    # A style attribute wants a point, in every language.
-    return [{"kind": kind, "width": f"{100 * number / total:.2f}"} for kind, number in numbers.items() if number]
-
-
-def _seconds(broadcast: Broadcast, tally: Tally) -> int | str:
-    """How soon the page asks again; "" once nothing changes any more."""
-    if broadcast.status in _RUNNING or tally.counts["sending"]:
-        return _LIVE_SECONDS
-    if broadcast.status in _OPEN:
-        return _QUIET_SECONDS
-    ended = broadcast.finished_at
-    recent = ended is not None and (timezone.now() - ended).total_seconds() < _ACKS_FOR_SECONDS
-    return _QUIET_SECONDS if recent and tally.counts["sent"] + tally.counts["delivered"] else ""
-
-
-def _wait(broadcast: Broadcast, tally: Tally) -> words.Wait | None:
-    """What holds every number that still has work; None where one of them goes on."""
-    if broadcast.status != Status.SENDING or not tally.remaining:
-        return None
-    waits = [_wait_of(channel) for channel in _working(tally)]
-    known = [wait for wait in waits if wait is not None]
-    if not known or len(known) < len(waits):
-        return None
-    return min(known, key=lambda wait: (wait.until is None, wait.until or timezone.now()))
-
-
-def _working(tally: Tally) -> list[Channel]:
-    return list(Channel.unscoped.filter(pk__in=list(tally.remaining)).select_related("lane"))
-
-
-def _wait_of(channel: Channel) -> words.Wait | None:
-    lane, now = channel.lane, timezone.now()
-    if not lane.connected:
-        return words.Wait("channel_disconnected", None)
-    if lane.holds:
-        return words.Wait(lane.holds[0], None)
-    if lane.open_from > now:
-        return words.Wait("outside_window", lane.open_from)
-    if lane.cap_soft and lane.used >= lane.cap_soft and lane.day_ends_at > now:
-        return words.Wait("daily_limit", lane.day_ends_at)
-    return None
-
-
-def _reasons(broadcast: Broadcast) -> list[dict[str, Any]]:
-    """Why people got nothing, by cause: left out, skipped, failed."""
-    out = (
-        Recipient.objects.of(broadcast.organization_id)
-        .filter(broadcast=broadcast, state__in=["excluded", "skipped"])
-        .values_list("state", "code")
-    )
-    wrong = (
-        Message.objects.of(broadcast.organization_id)
-        .filter(stream=broadcast.stream_id, status__in=["failed", "in_doubt", "skipped"])
-        .values_list("status", "error_code")
-    )
-    found: list[tuple[str, str, int]] = []
-    for rows in (out, wrong):
-        found += rows.annotate(n=Count("pk")).order_by("-n")
-    return [
-        {"state": words.COUNT_WORDS[state], "why": words.reason(code) if code else "—", "number": number}
-        for state, code, number in found
-    ]
 
 
 class BroadcastFilter(admin.SimpleListFilter):
@@ -373,9 +257,9 @@ class RecipientAdmin(TenantAdmin):
         return recipient.name or "—"
 
     @display(description=_("status"), label=words.COLOURS)
-    def outcome(self, recipient: Any) -> tuple[str, Any]:
+    def outcome(self, recipient: Any) -> Labelled:
         word = _word(recipient.message.status if recipient.message else recipient.state)
-        return word, words.COUNT_WORDS.get(word, word)
+        return Labelled(word, words.COUNT_WORDS.get(word, word))
 
     @display(description=_("why"))
     def why(self, recipient: Any) -> Any:
@@ -399,19 +283,3 @@ class RecipientAdmin(TenantAdmin):
 
 def _word(status: str) -> str:
     return {"claimed": "queued", "played": "read", "fed": "queued"}.get(status, status)
-
-
-def running(rows: QuerySet[Any]) -> list[dict[str, Any]]:
-    """Broadcasts under way among these rows, each with its figures; for the first page."""
-    found = list(rows.filter(status__in=[*_OPEN]).select_related("group", "organization").order_by("-pk")[:10])
-    tallies: dict[UUID, Tally] = selectors.tallies(found)
-    return [
-        {
-            "broadcast": broadcast,
-            "tally": tallies[broadcast.pk],
-            "bar": bar(tallies[broadcast.pk]),
-            "colour": _COLOURS.get(broadcast.status, "default"),
-            "url": reverse("admin:broadcasts_broadcast_change", args=[broadcast.pk]),
-        }
-        for broadcast in found
-    ]

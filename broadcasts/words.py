@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -12,6 +11,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from broadcasts.models import Broadcast, Recipient
+from broadcasts.outlook import Outlook
 from broadcasts.selectors import Tally
 from broadcasts.services import PauseCode
 from messaging.words import words_of
@@ -41,7 +41,7 @@ COUNT_HINTS: dict[str, Promise] = {
     "sent": _("accepted by WhatsApp"),
     "delivered": _("on the person's phone"),
     "read": _("seen by the person"),
-    "failed": _("certainly not sent"),
+    "failed": _("WhatsApp refused it, or every try failed"),
     "in_doubt": _("may or may not have been sent; never repeated by itself"),
     "skipped": _("blocked or put on hold before their turn"),
     "canceled": _("the broadcast was canceled before their turn"),
@@ -75,20 +75,12 @@ def reason(code: str) -> Text:
     return words_of(code)
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """What holds the numbers of a broadcast at this moment; ``until`` is None where only an event can tell."""
-
-    code: str
-    until: datetime | None
-
-
-def sentence(broadcast: Broadcast, tally: Tally, wait: Wait | None, *, zone: str) -> Text:
+def sentence(broadcast: Broadcast, tally: Tally, expected: Outlook, *, zone: str) -> Text:
     """One sentence: what the broadcast is doing now."""
     if broadcast.status == Status.PAUSED:
         return _PAUSES.get(broadcast.pause_code, _("Paused: nothing leaves until somebody resumes it."))
     if broadcast.status == Status.SENDING:
-        return _sending(tally, wait, zone)
+        return _sending(tally, expected, zone)
     if broadcast.status == Status.FAILED:
         return _("Failed: nothing was sent.")
     if broadcast.status == Status.COMPLETED:
@@ -104,16 +96,20 @@ _OTHERS: dict[Broadcast.Status, Promise] = {
 }
 
 
-def _sending(tally: Tally, wait: Wait | None, zone: str) -> str:
-    figures = {"sent": tally.sent_count, "total": tally.total_count}
-    progress = gettext("Sending: %(sent)s of %(total)s sent.") % figures
-    if wait is None or wait.code == "pace":
-        return progress
-    why = gettext("Held: %(why)s.") % {"why": words_of(wait.code)}
-    if wait.until is None:
-        return f"{progress} {why}"
-    until = formats.date_format(wait.until.astimezone(ZoneInfo(zone)), "SHORT_DATETIME_FORMAT")
-    return f"{progress} {why} " + gettext("Goes on at %(time)s.") % {"time": until}
+def _sending(tally: Tally, expected: Outlook, zone: str) -> str:
+    said = [gettext("Sending: %(sent)s of %(total)s sent.") % {"sent": tally.sent_count, "total": tally.total_count}]
+    wait = expected.waiting_for
+    if wait is not None:
+        said.append(gettext("Held: %(why)s.") % {"why": words_of(wait.code)})
+        if wait.until is not None:
+            said.append(gettext("Goes on at %(time)s.") % {"time": _local(wait.until, zone)})
+    if expected.finish_at is not None:
+        said.append(gettext("Done at about %(time)s.") % {"time": _local(expected.finish_at, zone)})
+    return " ".join(said)
+
+
+def _local(moment: datetime, zone: str) -> str:
+    return formats.date_format(moment.astimezone(ZoneInfo(zone)), "SHORT_DATETIME_FORMAT")
 
 
 def _completed(tally: Tally) -> str:

@@ -21,7 +21,7 @@ from channels_waha.models import ChannelSession
 from events import services as events
 from messaging.adapters import ChannelError
 from messaging.words import words_of
-from permissions.admin_base import display, signed_in
+from permissions.admin_base import Labelled, display, signed_in
 from permissions.admin_steps import ConsoleForm, OrganizationForm, Refused, Step, StepAdmin, Text
 
 log = logging.getLogger(__name__)
@@ -226,9 +226,9 @@ class ChannelSessionAdmin(StepAdmin):
         }
 
     @display(description=_("state"), label=_COLOURS)
-    def state(self, session: ChannelSession) -> tuple[str, Any]:
+    def state(self, session: ChannelSession) -> Labelled:
         status = session.status.upper()
-        return status, _SENTENCES.get(status, session.status)
+        return Labelled(status, _SENTENCES.get(status, session.status))
 
     @display(description=_("phone"), ordering="phone_number")
     def phone(self, session: ChannelSession) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -89,7 +90,7 @@ class EventAdmin(TenantAdmin):
         return ("-pk",) if reach(request).everything else ("-created_at",)
 
     def prepare(self, request: HttpRequest, rows: list[Any]) -> None:
-        names = _names(rows)
+        names = names_of([event.actor for event in rows], {event.organization_id for event in rows})
         for event in rows:
             event.actor_name = names.get(event.actor, "")
 
@@ -127,15 +128,15 @@ class EventAdmin(TenantAdmin):
         return format_html('<pre class="console-pre">{}</pre>', text)
 
 
-def _names(rows: list[Any]) -> dict[str, str]:
-    """Names of the people and keys that acted, of one page, in two queries."""
-    users, keys = _keys(rows, ids.USER), _keys(rows, ids.API_KEY)
-    found = {ids.encode(ids.USER, user.pk): str(user) for user in User.objects.filter(pk__in=users)}
-    organizations = {event.organization_id for event in rows}
-    mine = ApiKey.unscoped.filter(pk__in=keys, organization__in=organizations)
-    return found | {ids.encode(ids.API_KEY, key.pk): str(key) for key in mine}
+def names_of(actors: Iterable[str], organizations: Iterable[UUID | None]) -> dict[str, str]:
+    """Names of the people and keys behind actors' ids, in two queries; keys are of these organizations."""
+    wanted = list(actors)
+    found = User.objects.filter(pk__in=_keys(wanted, ids.USER))
+    mine = ApiKey.unscoped.filter(pk__in=_keys(wanted, ids.API_KEY), organization__in=set(organizations))
+    return {ids.encode(ids.USER, user.pk): str(user) for user in found} | {
+        ids.encode(ids.API_KEY, key.pk): str(key) for key in mine
+    }
 
 
-def _keys(rows: list[Any], prefix: str) -> list[UUID]:
-    found = {ids.decode(prefix, event.actor) for event in rows}
-    return [key for key in found if key is not None]
+def _keys(actors: list[str], prefix: str) -> list[UUID]:
+    return [key for key in {ids.decode(prefix, actor) for actor in actors} if key is not None]

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from messaging import services
 from messaging.models import Channel, CronRun, Message, WebhookEvent
 from messaging.words import words_of
-from permissions.admin_base import ADMINS, InstallationAdmin, RelatedFilter, TenantAdmin, display, signed_in
+from permissions.admin_base import ADMINS, InstallationAdmin, Labelled, RelatedFilter, TenantAdmin, display, signed_in
 from permissions.admin_steps import ConsoleForm, Step, StepAdmin, Text, refusing
 
 # A payload is shown up to here; the row keeps all of it.
@@ -108,8 +108,8 @@ class ChannelAdmin(StepAdmin):
     )
 
     @display(description=_("state"), label={"connected": "success", "disconnected": "danger"})
-    def state_words(self, channel: Channel) -> tuple[str, Any]:
-        return channel.state, channel.get_state_display()
+    def state_words(self, channel: Channel) -> Labelled:
+        return Labelled(channel.state, channel.get_state_display())
 
     @display(description=_("sent today / limit"))
     def today(self, channel: Channel) -> str:
@@ -156,8 +156,8 @@ class MessageAdmin(TenantAdmin):
     readonly_fields = fields
 
     @display(description=_("status"), label=MESSAGE_COLOURS)
-    def status_words(self, message: Message) -> tuple[str, Any]:
-        return message.status, message.get_status_display()
+    def status_words(self, message: Message) -> Labelled:
+        return Labelled(message.status, message.get_status_display())
 
     @display(description=_("text"))
     def short_text(self, message: Message) -> str:
@@ -193,8 +193,8 @@ class WebhookEventAdmin(TenantAdmin):
         description=_("state"),
         label={"received": "info", "applied": "success", "error": "warning", "dead": "danger"},
     )
-    def state_words(self, event: WebhookEvent) -> tuple[str, Any]:
-        return event.state, event.get_state_display()
+    def state_words(self, event: WebhookEvent) -> Labelled:
+        return Labelled(event.state, event.get_state_display())
 
     @display(description=_("headers"))
     def sent_headers(self, event: WebhookEvent) -> SafeString:

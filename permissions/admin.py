@@ -17,7 +17,17 @@ from django.utils.translation import gettext_lazy as _
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from permissions import services
-from permissions.admin_base import READERS, RelatedFilter, TenantAdmin, TenantInline, actor, display, people, plain
+from permissions.admin_base import (
+    READERS,
+    Labelled,
+    RelatedFilter,
+    TenantAdmin,
+    TenantInline,
+    actor,
+    display,
+    people,
+    plain,
+)
 from permissions.admin_steps import ConsoleForm, OrganizationForm, Step, StepAdmin, refusing
 from permissions.models import ApiKey, Membership, Organization, Scope, Team, TeamMember, User
 
@@ -308,12 +318,12 @@ class ApiKeyAdmin(StepAdmin):
         description=_("state"),
         label={"active": "success", "expired": "warning", "revoked": "danger"},
     )
-    def state(self, key: ApiKey) -> tuple[str, Any]:
+    def state(self, key: ApiKey) -> Labelled:
         if key.revoked_at is not None:
-            return "revoked", _("revoked")
+            return Labelled("revoked", _("revoked"))
         if key.expires_at is not None and key.expires_at <= timezone.now():
-            return "expired", _("expired")
-        return "active", _("active")
+            return Labelled("expired", _("expired"))
+        return Labelled("active", _("active"))
 
     @display(description=_("scopes"))
     def scope_words(self, key: ApiKey) -> str:

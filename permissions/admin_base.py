@@ -231,6 +231,7 @@ class TenantInline(_TabularInline):
     max_num = 0
     can_delete = False
     show_change_link = False
+    hide_title = True
     # Pages of the rows under one parent.
     per_page = 50
 
@@ -248,6 +249,18 @@ class TenantInline(_TabularInline):
         return False
 
 
+class Labelled(tuple[str, Any]):
+    """A state and its words: a coloured label in lists, the plain words on a page."""
+
+    __slots__ = ()
+
+    def __new__(cls, state: str, words: Any) -> Labelled:
+        return super().__new__(cls, (state, words))
+
+    def __str__(self) -> str:
+        return str(self[1])
+
+
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -258,7 +271,7 @@ def display(
     label: dict[str, str] | None = None,
     boolean: bool = False,
 ) -> Callable[[Method], Method]:
-    """A computed cell. ``label``: colours by state, of a cell that returns (state, words)."""
+    """A computed cell. ``label``: colours by state, of a cell that returns Labelled."""
 
     def mark(method: Method) -> Method:
         marks: dict[str, Any] = {"short_description": description, "admin_order_field": ordering}
