@@ -37,7 +37,7 @@ WORDS = (
 _WORD_OF = {Wire.CLAIMED.value: "queued", Wire.PLAYED.value: "read"}
 # What is still to be sent, for a number's remaining work.
 _TO_SEND = {"pending", "queued", "sending"}
-_LIVE_SECONDS = 1.0
+LIVE_SECONDS = 1.0
 _LIVE_MOST = 1000
 
 
@@ -99,7 +99,7 @@ def live_tally(broadcast: Broadcast) -> Tally:
     """``tally``, at most a second old: for screens that ask again and again."""
     now = time.monotonic()
     kept = _live.get(broadcast.pk)
-    if kept is not None and now - kept[0] < _LIVE_SECONDS:
+    if kept is not None and now - kept[0] < LIVE_SECONDS:
         return kept[1]
     if len(_live) >= _LIVE_MOST:
         _live.clear()

@@ -54,7 +54,7 @@ class VariationError(ValueError):
         self.column = column
 
 
-class MissingVariable(LookupError):  # noqa: N818 - an outcome that excludes a person, not a fault
+class MissingVariable(LookupError):
     """This person has no value, or a blank one, where the text gives no fallback."""
 
     def __init__(self, name: str) -> None:
@@ -143,7 +143,7 @@ def text_length(text: str) -> int:
     Never less than the characters of PostgreSQL or Python, so what fits by this
     count fits by theirs.
     """
-    return len(text) + sum(char > "\uffff" for char in text)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def is_blank(text: str) -> bool:
@@ -358,7 +358,5 @@ def _folded(text: str) -> str:
     return "".join(
         char
         for char in folded
-        if char not in _ASCII_PUNCTUATION
-        and not _is_invisible(char)
-        and not unicodedata.category(char).startswith("P")
+        if char not in _ASCII_PUNCTUATION and not _is_invisible(char) and not unicodedata.category(char).startswith("P")
     )

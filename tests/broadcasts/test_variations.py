@@ -251,9 +251,7 @@ def test_length_is_in_utf_16_units(text: str, length: int) -> None:  # B199, B20
 
 PLAIN = st.text(st.characters(exclude_characters="\x00\\{}|", exclude_categories=["Cs"]))
 VISIBLE = PLAIN.filter(lambda text: not variations.is_blank(text))
-PIECES = st.lists(
-    st.sampled_from(["{", "}", "|", "\\", "{{", "}}", "{{nome", "nome", '"a":', " ", "\n", "x"])
-)
+PIECES = st.lists(st.sampled_from(["{", "}", "|", "\\", "{{", "}}", "{{nome", "nome", '"a":', " ", "\n", "x"]))
 
 
 @settings(max_examples=500)
