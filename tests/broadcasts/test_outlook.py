@@ -1,0 +1,138 @@
+"""What a broadcast waits for, and when it will be done."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from broadcasts import outlook, selectors, services
+from broadcasts.models import Broadcast
+from broadcasts.outlook import Outlook, Waiting
+from messaging import db
+from messaging import services as messaging
+from messaging.policy import Facts
+from permissions import ids
+from tests.broadcasts.conftest import Shop
+
+NOON = datetime(2026, 12, 1, 15, 0, tzinfo=UTC)  # 12:00 in São Paulo, a Tuesday
+OLD = date(2020, 1, 1)
+
+
+def finish(number: int, *, now: datetime = NOON, used: int = 0, **facts: Any) -> datetime | None:
+    known = Facts(time_zone="America/Sao_Paulo", in_use_since=OLD, **facts)
+    return outlook.finish_at(facts=known, pace=6.25, number=number, used_today=used, now=now)
+
+
+def test_inside_the_window_it_is_the_pace() -> None:
+    assert finish(100) == NOON + timedelta(seconds=625)
+
+
+def test_nothing_to_do_is_done_now() -> None:
+    assert finish(0) == NOON
+
+
+def test_before_the_window_it_begins_at_the_opening() -> None:
+    night = datetime(2026, 12, 1, 6, 0, tzinfo=UTC)
+
+    assert finish(10, now=night) == datetime(2026, 12, 1, 10, 1, 2, 500000, tzinfo=UTC)
+
+
+def test_what_the_window_does_not_hold_goes_on_at_the_next_one() -> None:
+    late = datetime(2026, 12, 2, 0, 59, tzinfo=UTC)  # 21:59
+
+    # Nine fit into the last minute; the other eleven begin at seven.
+    assert finish(20, now=late) == datetime(2026, 12, 2, 10, 0, tzinfo=UTC) + timedelta(seconds=6.25 * 11)
+
+
+def test_what_the_cap_does_not_hold_goes_on_the_next_day() -> None:
+    assert finish(20, used=290) == datetime(2026, 12, 2, 10, 0, tzinfo=UTC) + timedelta(seconds=62.5)
+
+
+def test_all_day_windows_end_their_day_at_midnight() -> None:
+    all_day: dict[str, Any] = {"opens": time(0), "closes": time(0), "daily_cap": 10}
+
+    assert finish(25, **all_day) == datetime(2026, 12, 3, 3, 0, tzinfo=UTC) + timedelta(seconds=6.25 * 5)
+
+
+def test_beyond_what_anybody_can_tell_there_is_no_time() -> None:
+    assert finish(100_000) is None
+
+
+@pytest.fixture
+def broadcast(shop: Shop) -> Broadcast:
+    shop.add_people(4)
+    return shop.launched()
+
+
+def ahead(shop: Shop, broadcast: Broadcast, now: datetime | None = None) -> Outlook:
+    fresh = shop.fresh(broadcast)
+    return outlook.outlooks([fresh], {fresh.pk: selectors.tally(fresh)}, now or timezone.now())[fresh.pk]
+
+
+def set_lane(shop: Shop, assignment: str) -> None:
+    db.rows(f"UPDATE lanes SET {assignment} WHERE channel_id = %s", [shop.channel.pk])
+
+
+@pytest.mark.django_db
+def test_a_free_lane_waits_for_nothing(shop: Shop, broadcast: Broadcast) -> None:
+    now = timezone.now()
+
+    assert ahead(shop, broadcast, now) == Outlook(None, now + timedelta(seconds=25))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("assignment", "code", "has_end"),
+    [
+        ("connected = false", "channel_disconnected", False),
+        ("holds = '{phone_changed}'", "phone_changed", False),
+        ("open_from = clock_timestamp() + interval '1 hour'", "outside_window", True),
+        ("used = 300, cap_soft = 300", "daily_limit", True),
+    ],
+)
+def test_why_a_lane_waits(shop: Shop, broadcast: Broadcast, assignment: str, code: str, has_end: bool) -> None:
+    set_lane(shop, assignment)
+
+    waiting = ahead(shop, broadcast).waiting_for
+
+    assert waiting is not None
+    assert waiting.code == code
+    assert (waiting.until is not None) is has_end
+
+
+@pytest.mark.django_db
+def test_one_lane_that_goes_is_enough(shop: Shop) -> None:
+    shop.add_people(4)
+    second = shop.number()
+    broadcast = shop.launched(channels=[ids.encode(ids.CHANNEL, channel.pk) for channel in (shop.channel, second)])
+    messaging.set_connected(second.pk, connected=False, now=timezone.now())
+
+    # Something leaves; but the end of what the other number has, nobody can tell.
+    assert ahead(shop, broadcast) == Outlook(None, None)
+
+
+@pytest.mark.django_db
+def test_a_pause_names_who_paused(shop: Shop, broadcast: Broadcast) -> None:
+    services.pause(broadcast=broadcast, actor=shop.actor, now=timezone.now())
+    assert ahead(shop, broadcast) == Outlook(Waiting("broadcast_paused"))
+
+    Broadcast.objects.of(shop.organization).update(pause_code="owner_without_right")
+    assert ahead(shop, broadcast) == Outlook(Waiting("owner_without_right"))
+
+
+@pytest.mark.django_db
+def test_what_has_ended_has_no_outlook(shop: Shop, broadcast: Broadcast) -> None:
+    services.cancel(broadcast=broadcast, actor=shop.actor, now=timezone.now())
+
+    assert ahead(shop, broadcast) == Outlook()
+
+
+@pytest.mark.django_db
+def test_it_ends_when_its_validity_does(shop: Shop, broadcast: Broadcast) -> None:
+    soon = timezone.now() + timedelta(seconds=10)
+    Broadcast.objects.of(shop.organization).update(expires_at=soon)
+
+    assert ahead(shop, broadcast).finish_at == soon
