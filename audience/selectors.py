@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from enum import StrEnum
 from typing import Any, Protocol
 from uuid import UUID
@@ -43,8 +42,8 @@ class Audience(Protocol):
         """Who is in the group now, and who of them is left out and why, as a query of LINE_COLUMNS."""
         ...
 
-    def known_attributes(self, *, organization_id: UUID, names: Collection[str]) -> set[str]:
-        """Those of the names that are an attribute of any person of the organization."""
+    def has_attribute(self, *, organization_id: UUID, name: str) -> bool:
+        """Whether any person of the organization has a value of this name."""
         ...
 
 
@@ -85,9 +84,8 @@ class Groups:
         )
         return lines
 
-    def known_attributes(self, *, organization_id: UUID, names: Collection[str]) -> set[str]:
-        people = Contact.objects.of(organization_id)
-        return {name for name in names if people.filter(attributes__has_key=name).exists()}
+    def has_attribute(self, *, organization_id: UUID, name: str) -> bool:
+        return Contact.objects.of(organization_id).filter(attributes__has_key=name).exists()
 
 
 groups: Audience = Groups()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import takewhile
 
 from django.utils.translation import gettext as _
 
@@ -82,8 +83,10 @@ def may_send(owner: User, group: Group) -> bool:
 def _content(
     texts: Sequence[str], variables: Mapping[str, str], organization: Organization, audience: Audience
 ) -> Content:
-    unknown = [name for name in content.names_in(texts) if name != content.NAME and name not in variables]
-    attributes = audience.known_attributes(organization_id=organization.pk, names=unknown)
+    names = (name for name in content.names_in(texts) if name != content.NAME and name not in variables)
+    # The first that nobody has ends the search: the text is refused for it.
+    known = takewhile(lambda name: audience.has_attribute(organization_id=organization.pk, name=name), names)
+    attributes = set(known)
     return content.read(texts, variables, attributes=attributes)
 
 

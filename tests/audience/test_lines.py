@@ -125,13 +125,12 @@ def test_another_organizations_group_is_not_found(group: Group) -> None:
         assert groups.find(organization_id=stranger.pk, reference=reference) is None
 
 
-def test_known_attributes_are_those_of_any_person_of_the_organization(group: Group) -> None:
+@pytest.mark.parametrize(("name", "known"), [("curso", True), ("cidade", False), ("nada", False)])
+def test_an_attribute_is_known_where_anybody_of_the_organization_has_it(group: Group, name: str, known: bool) -> None:
     factories.ContactFactory.create(organization=group.organization, attributes={"curso": None})
     factories.ContactFactory.create(attributes={"cidade": "Rio"})
 
-    known = groups.known_attributes(organization_id=group.organization_id, names=["curso", "cidade", "nada"])
-
-    assert known == {"curso"}
+    assert groups.has_attribute(organization_id=group.organization_id, name=name) is known
 
 
 def test_the_number_of_lines_costs_no_query(group: Group) -> None:

@@ -223,6 +223,16 @@ def test_an_attribute_of_a_stranger_is_not(shop: Shop) -> None:
     assert refused(shop, variations=(*TEXTS[:4], "Oi {{apelido|você}}")).code == "invalid_variation"
 
 
+def test_a_thousand_unknown_names_are_looked_up_once(shop: Shop) -> None:
+    shop.add("+5511999990001")
+    texts = [" ".join(f"{{{{nome{place}_{number}}}}}" for number in range(200)) for place in range(5)]
+
+    with CaptureQueriesContext(connection) as queries:
+        assert refused(shop, variations=texts).attr == "variations.0"
+
+    assert len(queries) < 20
+
+
 def test_without_a_default_number_one_must_be_named(shop: Shop) -> None:
     shop.add("+5511999990001")
     Channel.objects.of(shop.organization).update(is_default=False)

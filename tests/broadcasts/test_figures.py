@@ -115,9 +115,7 @@ def test_every_word_finds_whom_it_counts(everything: Broadcast) -> None:
     assert selectors.recipients(everything).count() == 18
 
 
-def test_a_live_figure_is_kept_for_a_while(
-    shop: Shop, everything: Broadcast, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_live_figure_is_kept_for_a_while(shop: Shop, everything: Broadcast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selectors, "LIVE_SECONDS", 3600.0)
     before = selectors.live_tally(everything)
     Message.objects.of(shop.organization).filter(status="queued").update(status="sent")

@@ -1,0 +1,91 @@
+"""Two dispatchers and a person at once: each person's message once, and none after the cancel."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from django.conf import LazySettings
+from django.utils import timezone
+
+from broadcasts import feed, services
+from broadcasts.models import Feed
+from broadcasts.refusals import InvalidTransition
+from messaging import lanes
+from messaging.models import Message
+from tests.broadcasts.conftest import Shop, close_connection
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def together(*jobs: Callable[[], Any]) -> list[Any]:
+    """Run the jobs at one moment, each with a connection of its own."""
+    start = threading.Barrier(len(jobs))
+
+    def run(job: Callable[[], Any]) -> Any:
+        try:
+            start.wait(timeout=10)
+            return job()
+        finally:
+            close_connection()
+
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        return list(pool.map(run, jobs))
+
+
+def test_two_dispatchers_feed_everybody_once(make_shop: Callable[[], Shop], settings: LazySettings) -> None:
+    settings.FEED_AHEAD_SECONDS = 20.0
+    shop = make_shop()
+    shop.add_people(12)
+    broadcast = shop.launched()
+
+    fed = 0
+    for _round in range(3):
+        Feed.objects.of(shop.organization).filter(feed_at__isnull=False).update(feed_at=timezone.now())
+        fed += sum(together(*[lambda: feed.run(now=timezone.now())] * 3))
+        shop.settle(broadcast, "sent")
+
+    messages = shop.messages(broadcast)
+    assert fed == len(messages) == 12
+    assert set(Counter(message.address for message in messages).values()) == {1}
+
+
+def test_two_dispatchers_launch_and_complete_once(make_shop: Callable[[], Shop]) -> None:
+    shop = make_shop()
+    shop.add("+5511999990001")
+    broadcast = shop.compose()
+
+    assert sorted(together(*[lambda: services.launch_due(now=timezone.now())] * 3)) == [0, 0, 1]
+    feed.run(now=timezone.now())
+    shop.settle(broadcast, "sent")
+    assert sorted(together(*[lambda: services.complete_finished(now=timezone.now())] * 3)) == [0, 0, 1]
+
+
+def test_a_cancel_beside_feed_claim_and_pause_leaves_nothing_open(
+    make_shop: Callable[[], Shop], settings: LazySettings
+) -> None:
+    settings.FEED_AHEAD_SECONDS = 20.0
+    shop = make_shop()
+    shop.add_people(8)
+    broadcast = shop.launched()
+
+    def pause() -> None:
+        with suppress(InvalidTransition):
+            services.pause(broadcast=broadcast, actor=shop.actor, now=timezone.now())
+
+    together(
+        lambda: feed.run(now=timezone.now()),
+        lambda: lanes.claim(limit=10),
+        pause,
+        lambda: services.cancel(broadcast=broadcast, actor=shop.actor, now=timezone.now()),
+    )
+
+    assert shop.fresh(broadcast).status == "canceled"
+    assert shop.counts(broadcast) == {"canceled": 8}
+    assert not Message.objects.of(shop.organization).exclude(status="canceled").exists()
+    assert feed.run(now=timezone.now()) == 0
