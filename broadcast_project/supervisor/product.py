@@ -21,8 +21,9 @@ def processes(port: int, *, host: str = "127.0.0.1") -> tuple[Process, ...]:
     """Web on `host`:`port`, worker, dispatcher and beat."""
     return (
         Process("web", _web(host, port), env=_ENV, cwd=ROOT),
-        # SIGTERM means a soft shutdown: what is being sent has time to be settled.
-        Process("worker", _WORKER, env=_ENV | {"REMAP_SIGTERM": "SIGQUIT"}, cwd=ROOT),
+        # SIGTERM lets it finish what it is sending, which has its own deadline, and gives back what it has not begun.
+        # Not REMAP_SIGTERM=SIGQUIT: soft shutdown sleeps its whole timeout whenever any task is under way.
+        Process("worker", _WORKER, env=_ENV, cwd=ROOT),
         Process("dispatcher", manage("run_dispatcher"), env=_ENV, cwd=ROOT),
         Process("beat", (*_CELERY, "beat", "--pidfile="), env=_ENV, cwd=ROOT),
     )
