@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from messaging import doorbell
 from messaging.faults import Point, reach
 from messaging.models import Channel, WebhookEvent
 
@@ -39,8 +40,6 @@ def store(*, channel: Channel, body: bytes, headers: Mapping[str, str], request_
 
 def ring(channel_id: UUID) -> None:
     """Ask a worker to apply a channel's events. A lost ring costs a minute: webhook-replay finds the rows."""
-    from messaging import doorbell
-
     doorbell.ring_apply(channel_id)
 
 

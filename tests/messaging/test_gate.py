@@ -218,3 +218,8 @@ def test_a_hundred_messages_take_at_least_160_seconds(lab: Lab) -> None:
     # The worst ninety-nine gaps: ten decks, less the largest card of one.
     worst = min(sum(deck) - max(deck) for deck in decks) + 9 * min(sum(deck) for deck in decks)
     assert 99 * 1.2 + worst * 0.9 >= 160
+
+
+def test_what_is_committed_survives_a_crash_of_the_server(lab: Lab) -> None:
+    # Whatever the server's own default is: else a message that has left could be forgotten and sent again.
+    assert db.row("SHOW synchronous_commit") == ("on",)
