@@ -72,4 +72,4 @@ lock: install
 		--python-version 3.11 -c requirements-dev.lock -o requirements.lock
 
 clean:
-	rm -rf $(VENV) staticfiles .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -9,7 +9,6 @@ from broadcast_project.embedded import EmbeddedError, available
 # What reads or writes files only. Everything else may need the database.
 _WITHOUT_SERVICES = {
     "check",
-    "collectstatic",
     "compilemessages",
     "demo",
     "diffsettings",

@@ -33,8 +33,12 @@ SECRET_KEY = _kept_secret("SECRET_KEY")
 FIELD_ENCRYPTION_KEYS = [key for key in _kept_secret("FIELD_ENCRYPTION_KEYS").split(",") if key]
 PORT = environment.whole("PORT", 8000)
 PUBLIC_BASE_URL = environment.url("PUBLIC_BASE_URL", f"http://127.0.0.1:{PORT}")
+# Where WAHA reaches us; other than PUBLIC_BASE_URL inside a private network.
+WEBHOOK_BASE_URL = environment.url("WEBHOOK_BASE_URL", PUBLIC_BASE_URL)
 _PUBLIC = urlsplit(PUBLIC_BASE_URL)
-ALLOWED_HOSTS = environment.names("ALLOWED_HOSTS", sorted({_PUBLIC.hostname or "", "127.0.0.1", "localhost"}))
+# This machine asks whether we are ready, and WAHA posts to its own name for us, whatever browsers use.
+_LOCAL = {"127.0.0.1", "localhost", urlsplit(WEBHOOK_BASE_URL).hostname or ""}
+ALLOWED_HOSTS = sorted({*environment.names("ALLOWED_HOSTS", [_PUBLIC.hostname or ""]), *_LOCAL})
 CSRF_FAILURE_VIEW = "permissions.api.fallbacks.csrf_failure"
 CSRF_TRUSTED_ORIGINS = [f"{_PUBLIC.scheme}://{_PUBLIC.netloc}"]
 
@@ -111,7 +115,6 @@ USE_I18N = True
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
 # Assets come from the packages they are shipped in: nothing to collect before a first run.
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
@@ -226,8 +229,6 @@ WAHA_BASE_URL = environment.url("WAHA_BASE_URL")
 WAHA_API_KEY = environment.text("WAHA_API_KEY")
 environment.both_or_neither("WAHA_BASE_URL", "WAHA_API_KEY")
 WAHA_LIFECYCLE_TIMEOUT_SECONDS = environment.positive("WAHA_LIFECYCLE_TIMEOUT_SECONDS", 45)
-# Where WAHA reaches us; other than PUBLIC_BASE_URL inside a private network.
-WEBHOOK_BASE_URL = environment.url("WEBHOOK_BASE_URL", PUBLIC_BASE_URL)
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["permissions.api.authentication.ApiKeyAuthentication"],
@@ -269,9 +270,7 @@ UNFOLD = {
     "SHOW_VIEW_ON_SITE": False,
     "SHOW_BACK_BUTTON": True,
     "SHOW_LANGUAGES": True,
-    "SITE_FAVICONS": [
-        {"rel": "icon", "type": "image/svg+xml", "href": lambda _request: static("console/favicon.svg")}
-    ],
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": lambda _request: static("console/favicon.svg")}],
     "STYLES": [lambda _request: static("console/console.css")],
     "SCRIPTS": [lambda _request: static("console/live.js")],
     "DASHBOARD_CALLBACK": "broadcast_project.console.dashboard",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import transaction
 
 from messaging import apply, db, doorbell, lanes, recovery
 from messaging.models import CronRun, WebhookEvent
+from permissions import services as permissions
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +54,15 @@ def recover_stuck_messages() -> CronRun | None:
 def replay_webhooks() -> CronRun | None:
     """Ring for every channel that has open events whose time has come."""
     return run("webhook-replay", ("ring for open events", ring_open_events))
+
+
+def drop_what_is_old(*, now: datetime) -> CronRun | None:
+    """Raw events past their retention, and first answers that no repeated request will ask for."""
+    return run(
+        "retention",
+        ("drop old raw events", lambda: drop_old_events(settings.WEBHOOK_RETENTION_DAYS)),
+        ("drop old first answers", lambda: permissions.sweep_idempotency_records(now=now)),
+    )
 
 
 def ring_open_events() -> int:

@@ -37,4 +37,4 @@ def webhook_replay() -> None:
 
 @shared_task(name="messaging.tasks.retention")
 def retention() -> None:
-    cron.run("retention", ("drop old raw events", lambda: cron.drop_old_events(settings.WEBHOOK_RETENTION_DAYS)))
+    cron.drop_what_is_old(now=timezone.now())

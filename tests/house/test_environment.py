@@ -33,6 +33,9 @@ def load(**environment: str) -> subprocess.CompletedProcess[str]:
 def test_every_variable_is_explained_in_the_example() -> None:
     example = (ROOT / ".env.example").read_text()
     read = set(re.findall(READERS, SETTINGS))
+    # What the supervisor and docker compose read beside the settings.
+    compose = (ROOT / "docker-compose.yml").read_text()
+    read |= {"HOST", *re.findall(r"\$\{([A-Z_]+)[:}]", compose)}
     explained = set(re.findall(r"(?m)^#? ?([A-Z_]+)=", example))
     assert read == explained
     for name in explained:

@@ -189,3 +189,13 @@ def test_old_events_are_dropped_in_batches_and_never_before_they_are_applied(
     WebhookEvent.objects.filter(pk__in=[old.pk, waiting.pk]).update(received_at=db.database_now() - timedelta(days=91))
     assert cron.drop_old_events(90) == 1
     assert set(WebhookEvent.objects.values_list("pk", flat=True)) == {waiting.pk, fresh.pk}
+
+
+def test_retention_is_a_run_with_both_its_steps(lab: Lab, post: Callable[[Any], WebhookEvent]) -> None:
+    old = post({})
+    applied(lab)
+    WebhookEvent.objects.update(received_at=db.database_now() - timedelta(days=91))
+    run = cron.drop_what_is_old(now=db.database_now())
+    assert run is not None
+    assert (run.items_processed, run.errors) == (1, [])
+    assert not WebhookEvent.objects.filter(pk=old.pk).exists()
