@@ -140,8 +140,11 @@ class WahaAdapter:
 
 
 def _chat_id(address: str) -> str:
-    """A phone's digits or a chat id → WAHA's chat id."""
-    return values.chat(address) or address
+    """A phone's digits or a chat id → WAHA's chat id. Raises ChannelError: WAHA itself accepts any garbage."""
+    chat = values.chat(address)
+    if chat is None:
+        raise ChannelError("invalid_chat_id", sent=Sent.NO, fault=Fault.RECIPIENT, permanent=True)
+    return chat
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ from messaging.models import Channel, Lane
 from tests.factories import OrganizationFactory
 from tests.simulator_client import SimulatorControl, SimulatorProcess
 
-SCALE = 0.02
+SCALE = 0.05
 SECONDS = 15.0
 
 

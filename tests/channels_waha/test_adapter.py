@@ -175,6 +175,14 @@ def test_a_type_that_is_not_built_is_refused_before_the_network(adapter: WahaAda
     assert (error.code, error.sent, error.permanent) == ("type_not_supported", Sent.NO, True)
 
 
+@pytest.mark.parametrize("address", ["", "garbage", "+55 11 99999", "0@c.us", "@c.us", "x@nowhere"])
+def test_an_address_that_is_none_is_refused_before_the_network(
+    adapter: WahaAdapter, session: ChannelSession, address: str
+) -> None:
+    error = failure(adapter, outgoing(session, address=address))
+    assert (error.code, error.sent, error.fault) == ("invalid_chat_id", Sent.NO, Fault.RECIPIENT)
+
+
 def test_past_its_time_nothing_leaves(adapter: WahaAdapter, working: ChannelSession, waha: SimulatorControl) -> None:
     with pytest.raises(ChannelError, match="too_late"):
         adapter.send(outgoing(working), start_by=time.monotonic() - 1, deadline=time.monotonic() + 5)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import pytest
 from django.test import override_settings
 
-from channels_waha import client, transport
-from channels_waha.client import Answer, Server
+from channels_waha import client
+from channels_waha.client import Answer, Server, transport
 from messaging.adapters import ChannelError, Fault, Sent
 from messaging.faults import Point
 from tests.channels_waha.raw_server import Peer, RawServer, Script

@@ -64,15 +64,16 @@ def test_a_number_is_paired_and_its_lane_opens(session: ChannelSession, waha: Si
     lifecycle.connect(session)
     wait_for(session, "SCAN_QR_CODE")
     assert lifecycle.qr_png(session).startswith(b"\x89PNG")
-    assert lifecycle.qr_value(session) == waha.session(session.session_name)["qr"]
+    # It changes every few moments.
+    assert waiting.until(lambda: lifecycle.qr_value(session) == waha.session(session.session_name)["qr"])
     assert lane_of(session)["connected"] is False
     waha.scan(session.session_name, phone=PHONE)
     wait_for(session, "WORKING")
     assert session.phone_number == f"+{PHONE}"
     assert (session.server_version, session.engine, session.is_wanted) == ("2026.7.1", "NOWEB", True)
     assert (lane_of(session)["connected"], state_of(session)) == (True, Channel.State.CONNECTED)
-    assert moves(session)[0] == "STARTING"
     assert moves(session)[-1] == "WORKING"
+    assert "SCAN_QR_CODE" in moves(session)
     first = Channel.unscoped.get(pk=session.channel_id).first_connected_at
     assert first is not None
     # It was told by webhook, signed with the session's own secret.

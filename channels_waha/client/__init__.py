@@ -19,8 +19,8 @@ import requests
 from django.conf import settings
 from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError
 
-from channels_waha import transport
-from channels_waha.transport import Exchange, TooLate
+from channels_waha.client import transport
+from channels_waha.client.transport import Exchange, TooLate
 from messaging.adapters import ChannelError, Fault, Sent
 
 CONNECT_SECONDS = 2.0
