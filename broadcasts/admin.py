@@ -86,7 +86,6 @@ class BroadcastAdmin(StepAdmin):
     see = READERS
     list_display = ("title", "status_words", "progress", "group", "owner", "created_at")
     list_filter = ("status", ("group", RelatedFilter), ("owner", RelatedFilter))
-    list_select_related = ("group", "owner", "organization")
     search_fields = ("name", "=public_id")
     fields = (
         "name", "public_id", "group", "owner_name", "api_key", "organization", "numbers", "texts", "variables",
@@ -136,8 +135,8 @@ class BroadcastAdmin(StepAdmin):
         return [live, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        rows: QuerySet[Any] = super().get_queryset(request).select_related("organization", "stream")
-        return rows
+        rows: QuerySet[Any] = super().get_queryset(request)
+        return rows.select_related("group", "owner", "organization", "stream").prefetch_related("channels")
 
     def prepare(self, request: HttpRequest, rows: list[Any]) -> None:
         tallies = selectors.tallies(rows)

@@ -202,7 +202,7 @@ class TeamMemberInline(TenantInline):
     user_name = plain("user", _("user"))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).select_related("user")
+        return super().get_queryset(request).select_related("user").order_by("user__username")
 
 
 @admin.register(Team)
