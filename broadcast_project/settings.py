@@ -257,6 +257,8 @@ LOGGING = {
     "loggers": {
         "celery.app.trace": {"level": "WARNING"},
         "celery.worker.strategy": {"level": "WARNING"},
+        # At DEBUG it prints paths, and those of look-ups hold phone numbers.
+        "urllib3": {"level": "WARNING"},
         "django.server": {"handlers": ["console"], "propagate": False},
     },
 }

@@ -4,161 +4,326 @@ import django.db.models.deletion
 import django.db.models.functions.datetime
 import django.db.models.manager
 import django.utils.timezone
-import permissions.ids
 from django.conf import settings
 from django.db import migrations, models
 
+import permissions.ids
+
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('permissions', '0001_initial'),
+        ("permissions", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Contact',
+            name="Contact",
             fields=[
-                ('id', models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('identity', models.CharField(blank=True, max_length=20, null=True, verbose_name='phone')),
-                ('name', models.CharField(blank=True, max_length=255, verbose_name='name')),
-                ('external_id', models.CharField(blank=True, max_length=128, null=True, verbose_name='external id')),
-                ('attributes', models.JSONField(blank=True, default=dict, verbose_name='attributes')),
-                ('is_blocked', models.BooleanField(default=False, verbose_name='blocked')),
-                ('blocked_at', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='blocked at')),
-                ('blocked_reason', models.CharField(blank=True, editable=False, max_length=200, verbose_name='reason of the block')),
-                ('is_on_hold', models.BooleanField(default=False, verbose_name='on hold')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created at')),
-                ('updated_at', models.DateTimeField(auto_now=True, verbose_name='updated at')),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='permissions.organization', verbose_name='organization')),
+                (
+                    "id",
+                    models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                ("identity", models.CharField(blank=True, max_length=20, null=True, verbose_name="phone")),
+                ("name", models.CharField(blank=True, max_length=255, verbose_name="name")),
+                ("external_id", models.CharField(blank=True, max_length=128, null=True, verbose_name="external id")),
+                ("attributes", models.JSONField(blank=True, default=dict, verbose_name="attributes")),
+                ("is_blocked", models.BooleanField(default=False, verbose_name="blocked")),
+                ("blocked_at", models.DateTimeField(blank=True, editable=False, null=True, verbose_name="blocked at")),
+                (
+                    "blocked_reason",
+                    models.CharField(blank=True, editable=False, max_length=200, verbose_name="reason of the block"),
+                ),
+                ("is_on_hold", models.BooleanField(default=False, verbose_name="on hold")),
+                (
+                    "created_at",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name="created at"),
+                ),
+                ("updated_at", models.DateTimeField(auto_now=True, verbose_name="updated at")),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="permissions.organization",
+                        verbose_name="organization",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'contact',
-                'verbose_name_plural': 'contacts',
-                'db_table': 'contacts',
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
+                "verbose_name": "contact",
+                "verbose_name_plural": "contacts",
+                "db_table": "contacts",
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.CreateModel(
-            name='ConsentEvent',
+            name="ConsentEvent",
             fields=[
-                ('id', models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(choices=[('blocked', 'blocked'), ('unblocked', 'unblocked'), ('held', 'put on hold'), ('released', 'released from hold')], max_length=12, verbose_name='kind')),
-                ('reason', models.CharField(blank=True, max_length=200, verbose_name='reason')),
-                ('actor', models.CharField(max_length=64, verbose_name='actor')),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), default=django.utils.timezone.now, verbose_name='time')),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='permissions.organization', verbose_name='organization')),
-                ('contact', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='consent_events', to='audience.contact', verbose_name='contact')),
+                (
+                    "id",
+                    models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("blocked", "blocked"),
+                            ("unblocked", "unblocked"),
+                            ("held", "put on hold"),
+                            ("released", "released from hold"),
+                        ],
+                        max_length=12,
+                        verbose_name="kind",
+                    ),
+                ),
+                ("reason", models.CharField(blank=True, max_length=200, verbose_name="reason")),
+                ("actor", models.CharField(max_length=64, verbose_name="actor")),
+                (
+                    "created_at",
+                    models.DateTimeField(
+                        db_default=django.db.models.functions.datetime.Now(),
+                        default=django.utils.timezone.now,
+                        verbose_name="time",
+                    ),
+                ),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="permissions.organization",
+                        verbose_name="organization",
+                    ),
+                ),
+                (
+                    "contact",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="consent_events",
+                        to="audience.contact",
+                        verbose_name="contact",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'consent event',
-                'verbose_name_plural': 'consent events',
-                'db_table': 'consent_events',
-                'ordering': ['-created_at'],
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
+                "verbose_name": "consent event",
+                "verbose_name_plural": "consent events",
+                "db_table": "consent_events",
+                "ordering": ["-created_at"],
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.CreateModel(
-            name='ContactAddress',
+            name="ContactAddress",
             fields=[
-                ('id', models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('kind', models.CharField(choices=[('phone', 'phone'), ('lid', 'LID'), ('bsuid', 'BSUID')], max_length=8, verbose_name='kind')),
-                ('value', models.CharField(max_length=128, verbose_name='value')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created at')),
-                ('contact', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='addresses', to='audience.contact', verbose_name='contact')),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='permissions.organization', verbose_name='organization')),
+                (
+                    "id",
+                    models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("phone", "phone"), ("lid", "LID"), ("bsuid", "BSUID")],
+                        max_length=8,
+                        verbose_name="kind",
+                    ),
+                ),
+                ("value", models.CharField(max_length=128, verbose_name="value")),
+                (
+                    "created_at",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name="created at"),
+                ),
+                (
+                    "contact",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="addresses",
+                        to="audience.contact",
+                        verbose_name="contact",
+                    ),
+                ),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="permissions.organization",
+                        verbose_name="organization",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'address',
-                'verbose_name_plural': 'addresses',
-                'db_table': 'contact_addresses',
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
+                "verbose_name": "address",
+                "verbose_name_plural": "addresses",
+                "db_table": "contact_addresses",
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.CreateModel(
-            name='Group',
+            name="Group",
             fields=[
-                ('id', models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('external_id', models.CharField(help_text='The id by which your own system names the group.', max_length=128, verbose_name='external id')),
-                ('name', models.CharField(max_length=200, verbose_name='name')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created at')),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='permissions.organization', verbose_name='organization')),
-                ('owner', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='owner')),
-                ('team', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='permissions.team', verbose_name='team')),
+                (
+                    "id",
+                    models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                (
+                    "external_id",
+                    models.CharField(
+                        help_text="The id by which your own system names the group.",
+                        max_length=128,
+                        verbose_name="external id",
+                    ),
+                ),
+                ("name", models.CharField(max_length=200, verbose_name="name")),
+                (
+                    "created_at",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name="created at"),
+                ),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="permissions.organization",
+                        verbose_name="organization",
+                    ),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="owner",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="permissions.team",
+                        verbose_name="team",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'group',
-                'verbose_name_plural': 'groups',
-                'db_table': 'groups',
-                'ordering': ['name'],
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
+                "verbose_name": "group",
+                "verbose_name_plural": "groups",
+                "db_table": "groups",
+                "ordering": ["name"],
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.CreateModel(
-            name='GroupMember',
+            name="GroupMember",
             fields=[
-                ('id', models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('given_phone', models.CharField(max_length=255, verbose_name='phone as given')),
-                ('name', models.CharField(blank=True, max_length=255, verbose_name='name')),
-                ('status', models.CharField(choices=[('ACTIVE', 'active'), ('INACTIVE', 'inactive')], default='ACTIVE', max_length=8, verbose_name='status')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created at')),
-                ('contact', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='audience.contact', verbose_name='contact')),
-                ('group', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='members', to='audience.group', verbose_name='group')),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='permissions.organization', verbose_name='organization')),
+                (
+                    "id",
+                    models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                ("given_phone", models.CharField(max_length=255, verbose_name="phone as given")),
+                ("name", models.CharField(blank=True, max_length=255, verbose_name="name")),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[("ACTIVE", "active"), ("INACTIVE", "inactive")],
+                        default="ACTIVE",
+                        max_length=8,
+                        verbose_name="status",
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name="created at"),
+                ),
+                (
+                    "contact",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="memberships",
+                        to="audience.contact",
+                        verbose_name="contact",
+                    ),
+                ),
+                (
+                    "group",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="members",
+                        to="audience.group",
+                        verbose_name="group",
+                    ),
+                ),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="permissions.organization",
+                        verbose_name="organization",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'member',
-                'verbose_name_plural': 'members',
-                'db_table': 'group_members',
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
+                "verbose_name": "member",
+                "verbose_name_plural": "members",
+                "db_table": "group_members",
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.AddConstraint(
-            model_name='contact',
-            constraint=models.UniqueConstraint(fields=('organization', 'identity'), name='contact_identity_once'),
+            model_name="contact",
+            constraint=models.UniqueConstraint(fields=("organization", "identity"), name="contact_identity_once"),
         ),
         migrations.AddConstraint(
-            model_name='contact',
-            constraint=models.UniqueConstraint(fields=('organization', 'external_id'), name='contact_external_id_once'),
+            model_name="contact",
+            constraint=models.UniqueConstraint(fields=("organization", "external_id"), name="contact_external_id_once"),
         ),
         migrations.AddConstraint(
-            model_name='contactaddress',
-            constraint=models.UniqueConstraint(fields=('organization', 'kind', 'value'), name='contact_address_once'),
+            model_name="contactaddress",
+            constraint=models.UniqueConstraint(fields=("organization", "kind", "value"), name="contact_address_once"),
         ),
         migrations.AddConstraint(
-            model_name='group',
-            constraint=models.UniqueConstraint(fields=('organization', 'external_id'), name='group_external_id_once'),
+            model_name="group",
+            constraint=models.UniqueConstraint(fields=("organization", "external_id"), name="group_external_id_once"),
         ),
         migrations.AddConstraint(
-            model_name='groupmember',
-            constraint=models.UniqueConstraint(fields=('group', 'given_phone'), name='group_member_once'),
+            model_name="groupmember",
+            constraint=models.UniqueConstraint(fields=("group", "given_phone"), name="group_member_once"),
         ),
     ]

@@ -20,9 +20,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.UUIDField(
-                        default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False
-                    ),
+                    models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False),
                 ),
                 ("type", models.CharField(max_length=64, verbose_name="type")),
                 ("subject", models.CharField(max_length=64, verbose_name="subject")),

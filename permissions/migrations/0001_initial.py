@@ -7,192 +7,433 @@ import django.core.validators
 import django.db.models.deletion
 import django.db.models.manager
 import django.utils.timezone
-import permissions.ids
-import permissions.models.keys
-import permissions.zones
 from django.conf import settings
 from django.db import migrations, models
 
+import permissions.ids
+import permissions.models.keys
+import permissions.zones
+
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('auth', '0012_alter_user_first_name_max_length'),
+        ("auth", "0012_alter_user_first_name_max_length"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Organization',
+            name="Organization",
             fields=[
-                ('id', models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=120, verbose_name='name')),
-                ('slug', models.CharField(max_length=24, unique=True, validators=[django.core.validators.RegexValidator('\\A[a-z0-9]+(-[a-z0-9]+)*\\Z', 'Lower-case letters, digits and hyphens.')], verbose_name='slug')),
-                ('time_zone', models.CharField(default='America/Sao_Paulo', max_length=64, validators=[permissions.zones.validate_time_zone], verbose_name='time zone')),
-                ('region', models.CharField(default='BR', help_text='Two letters; numbers typed without a country code are read as numbers of it.', max_length=2, verbose_name='country')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created at')),
+                (
+                    "id",
+                    models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                ("name", models.CharField(max_length=120, verbose_name="name")),
+                (
+                    "slug",
+                    models.CharField(
+                        max_length=24,
+                        unique=True,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "\\A[a-z0-9]+(-[a-z0-9]+)*\\Z", "Lower-case letters, digits and hyphens."
+                            )
+                        ],
+                        verbose_name="slug",
+                    ),
+                ),
+                (
+                    "time_zone",
+                    models.CharField(
+                        default="America/Sao_Paulo",
+                        max_length=64,
+                        validators=[permissions.zones.validate_time_zone],
+                        verbose_name="time zone",
+                    ),
+                ),
+                (
+                    "region",
+                    models.CharField(
+                        default="BR",
+                        help_text="Two letters; numbers typed without a country code are read as numbers of it.",
+                        max_length=2,
+                        verbose_name="country",
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name="created at"),
+                ),
             ],
             options={
-                'verbose_name': 'organization',
-                'verbose_name_plural': 'organizations',
-                'db_table': 'organizations',
-                'ordering': ['name'],
+                "verbose_name": "organization",
+                "verbose_name_plural": "organizations",
+                "db_table": "organizations",
+                "ordering": ["name"],
             },
         ),
         migrations.CreateModel(
-            name='User',
+            name="User",
             fields=[
-                ('password', models.CharField(max_length=128, verbose_name='password')),
-                ('last_login', models.DateTimeField(blank=True, null=True, verbose_name='last login')),
-                ('is_superuser', models.BooleanField(default=False, help_text='Designates that this user has all permissions without explicitly assigning them.', verbose_name='superuser status')),
-                ('username', models.CharField(error_messages={'unique': 'A user with that username already exists.'}, help_text='Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only.', max_length=150, unique=True, validators=[django.contrib.auth.validators.UnicodeUsernameValidator()], verbose_name='username')),
-                ('first_name', models.CharField(blank=True, max_length=150, verbose_name='first name')),
-                ('last_name', models.CharField(blank=True, max_length=150, verbose_name='last name')),
-                ('email', models.EmailField(blank=True, max_length=254, verbose_name='email address')),
-                ('is_staff', models.BooleanField(default=False, help_text='Designates whether the user can log into this admin site.', verbose_name='staff status')),
-                ('is_active', models.BooleanField(default=True, help_text='Designates whether this user should be treated as active. Unselect this instead of deleting accounts.', verbose_name='active')),
-                ('date_joined', models.DateTimeField(default=django.utils.timezone.now, verbose_name='date joined')),
-                ('id', models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('groups', models.ManyToManyField(blank=True, help_text='The groups this user belongs to. A user will get all permissions granted to each of their groups.', related_name='user_set', related_query_name='user', to='auth.group', verbose_name='groups')),
-                ('user_permissions', models.ManyToManyField(blank=True, help_text='Specific permissions for this user.', related_name='user_set', related_query_name='user', to='auth.permission', verbose_name='user permissions')),
+                ("password", models.CharField(max_length=128, verbose_name="password")),
+                ("last_login", models.DateTimeField(blank=True, null=True, verbose_name="last login")),
+                (
+                    "is_superuser",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Designates that this user has all permissions without explicitly assigning them.",
+                        verbose_name="superuser status",
+                    ),
+                ),
+                (
+                    "username",
+                    models.CharField(
+                        error_messages={"unique": "A user with that username already exists."},
+                        help_text="Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only.",
+                        max_length=150,
+                        unique=True,
+                        validators=[django.contrib.auth.validators.UnicodeUsernameValidator()],
+                        verbose_name="username",
+                    ),
+                ),
+                ("first_name", models.CharField(blank=True, max_length=150, verbose_name="first name")),
+                ("last_name", models.CharField(blank=True, max_length=150, verbose_name="last name")),
+                ("email", models.EmailField(blank=True, max_length=254, verbose_name="email address")),
+                (
+                    "is_staff",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Designates whether the user can log into this admin site.",
+                        verbose_name="staff status",
+                    ),
+                ),
+                (
+                    "is_active",
+                    models.BooleanField(
+                        default=True,
+                        help_text="Designates whether this user should be treated as active. Unselect this instead of deleting accounts.",
+                        verbose_name="active",
+                    ),
+                ),
+                ("date_joined", models.DateTimeField(default=django.utils.timezone.now, verbose_name="date joined")),
+                (
+                    "id",
+                    models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                (
+                    "groups",
+                    models.ManyToManyField(
+                        blank=True,
+                        help_text="The groups this user belongs to. A user will get all permissions granted to each of their groups.",
+                        related_name="user_set",
+                        related_query_name="user",
+                        to="auth.group",
+                        verbose_name="groups",
+                    ),
+                ),
+                (
+                    "user_permissions",
+                    models.ManyToManyField(
+                        blank=True,
+                        help_text="Specific permissions for this user.",
+                        related_name="user_set",
+                        related_query_name="user",
+                        to="auth.permission",
+                        verbose_name="user permissions",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'user',
-                'verbose_name_plural': 'users',
-                'db_table': 'users',
+                "verbose_name": "user",
+                "verbose_name_plural": "users",
+                "db_table": "users",
             },
             managers=[
-                ('objects', django.contrib.auth.models.UserManager()),
+                ("objects", django.contrib.auth.models.UserManager()),
             ],
         ),
         migrations.CreateModel(
-            name='ApiKey',
+            name="ApiKey",
             fields=[
-                ('id', models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=120, verbose_name='name')),
-                ('public_id', models.CharField(editable=False, max_length=8, unique=True, verbose_name='key id')),
-                ('digest', models.CharField(editable=False, max_length=64)),
-                ('scopes', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(choices=[('broadcast:send', 'send broadcasts'), ('broadcast:read', 'read broadcasts'), ('messages:send', 'send messages'), ('messages:read', 'read messages'), ('contacts:write', 'change contacts'), ('contacts:read', 'read contacts'), ('channels:manage', 'manage numbers'), ('webhooks:manage', 'manage webhooks')], max_length=32), default=permissions.models.keys.default_scopes, size=None, verbose_name='scopes')),
-                ('expires_at', models.DateTimeField(blank=True, null=True, verbose_name='expires at')),
-                ('revoked_at', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='revoked at')),
-                ('last_used_at', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='last used at')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created at')),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='api_keys', to=settings.AUTH_USER_MODEL, verbose_name='owner')),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='permissions.organization', verbose_name='organization')),
+                (
+                    "id",
+                    models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                ("name", models.CharField(max_length=120, verbose_name="name")),
+                ("public_id", models.CharField(editable=False, max_length=8, unique=True, verbose_name="key id")),
+                ("digest", models.CharField(editable=False, max_length=64)),
+                (
+                    "scopes",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(
+                            choices=[
+                                ("broadcast:send", "send broadcasts"),
+                                ("broadcast:read", "read broadcasts"),
+                                ("messages:send", "send messages"),
+                                ("messages:read", "read messages"),
+                                ("contacts:write", "change contacts"),
+                                ("contacts:read", "read contacts"),
+                                ("channels:manage", "manage numbers"),
+                                ("webhooks:manage", "manage webhooks"),
+                            ],
+                            max_length=32,
+                        ),
+                        default=permissions.models.keys.default_scopes,
+                        size=None,
+                        verbose_name="scopes",
+                    ),
+                ),
+                ("expires_at", models.DateTimeField(blank=True, null=True, verbose_name="expires at")),
+                ("revoked_at", models.DateTimeField(blank=True, editable=False, null=True, verbose_name="revoked at")),
+                (
+                    "last_used_at",
+                    models.DateTimeField(blank=True, editable=False, null=True, verbose_name="last used at"),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name="created at"),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="api_keys",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="owner",
+                    ),
+                ),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="permissions.organization",
+                        verbose_name="organization",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'API key',
-                'verbose_name_plural': 'API keys',
-                'db_table': 'broadcast_api_keys',
-                'ordering': ['-created_at'],
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
+                "verbose_name": "API key",
+                "verbose_name_plural": "API keys",
+                "db_table": "broadcast_api_keys",
+                "ordering": ["-created_at"],
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.CreateModel(
-            name='Team',
+            name="Team",
             fields=[
-                ('id', models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=120, verbose_name='name')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created at')),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='permissions.organization', verbose_name='organization')),
+                (
+                    "id",
+                    models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                ("name", models.CharField(max_length=120, verbose_name="name")),
+                (
+                    "created_at",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name="created at"),
+                ),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="permissions.organization",
+                        verbose_name="organization",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'team',
-                'verbose_name_plural': 'teams',
-                'db_table': 'teams',
-                'ordering': ['name'],
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
+                "verbose_name": "team",
+                "verbose_name_plural": "teams",
+                "db_table": "teams",
+                "ordering": ["name"],
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.CreateModel(
-            name='TeamMember',
+            name="TeamMember",
             fields=[
-                ('id', models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('role', models.CharField(choices=[('LEADER', 'leader'), ('MEMBER', 'member')], default='MEMBER', max_length=8, verbose_name='role')),
-                ('status', models.CharField(choices=[('ACTIVE', 'active'), ('INACTIVE', 'inactive')], default='ACTIVE', max_length=8, verbose_name='status')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created at')),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='permissions.organization', verbose_name='organization')),
-                ('team', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='members', to='permissions.team', verbose_name='team')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='team_memberships', to=settings.AUTH_USER_MODEL, verbose_name='user')),
+                (
+                    "id",
+                    models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[("LEADER", "leader"), ("MEMBER", "member")],
+                        default="MEMBER",
+                        max_length=8,
+                        verbose_name="role",
+                    ),
+                ),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[("ACTIVE", "active"), ("INACTIVE", "inactive")],
+                        default="ACTIVE",
+                        max_length=8,
+                        verbose_name="status",
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name="created at"),
+                ),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="permissions.organization",
+                        verbose_name="organization",
+                    ),
+                ),
+                (
+                    "team",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="members",
+                        to="permissions.team",
+                        verbose_name="team",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="team_memberships",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="user",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'team member',
-                'verbose_name_plural': 'team members',
-                'db_table': 'team_members',
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
+                "verbose_name": "team member",
+                "verbose_name_plural": "team members",
+                "db_table": "team_members",
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.CreateModel(
-            name='Membership',
+            name="Membership",
             fields=[
-                ('id', models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('role', models.CharField(choices=[('admin', 'admin'), ('attendant', 'attendant'), ('viewer', 'viewer')], default='viewer', max_length=16, verbose_name='role')),
-                ('is_active', models.BooleanField(default=True, verbose_name='active')),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name='created at')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL, verbose_name='user')),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='permissions.organization', verbose_name='organization')),
+                (
+                    "id",
+                    models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                (
+                    "role",
+                    models.CharField(
+                        choices=[("admin", "admin"), ("attendant", "attendant"), ("viewer", "viewer")],
+                        default="viewer",
+                        max_length=16,
+                        verbose_name="role",
+                    ),
+                ),
+                ("is_active", models.BooleanField(default=True, verbose_name="active")),
+                (
+                    "created_at",
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False, verbose_name="created at"),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="memberships",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="user",
+                    ),
+                ),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="permissions.organization",
+                        verbose_name="organization",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'membership',
-                'verbose_name_plural': 'memberships',
-                'db_table': 'memberships',
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
-                'constraints': [models.UniqueConstraint(fields=('organization', 'user'), name='membership_once')],
+                "verbose_name": "membership",
+                "verbose_name_plural": "memberships",
+                "db_table": "memberships",
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
+                "constraints": [models.UniqueConstraint(fields=("organization", "user"), name="membership_once")],
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.CreateModel(
-            name='IdempotencyRecord',
+            name="IdempotencyRecord",
             fields=[
-                ('id', models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False)),
-                ('key', models.CharField(max_length=255)),
-                ('fingerprint', models.CharField(max_length=64)),
-                ('status', models.PositiveSmallIntegerField()),
-                ('body', models.JSONField()),
-                ('headers', models.JSONField(default=dict)),
-                ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('expires_at', models.DateTimeField(null=True)),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('organization', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='permissions.organization', verbose_name='organization')),
+                (
+                    "id",
+                    models.UUIDField(default=permissions.ids.new_id, editable=False, primary_key=True, serialize=False),
+                ),
+                ("key", models.CharField(max_length=255)),
+                ("fingerprint", models.CharField(max_length=64)),
+                ("status", models.PositiveSmallIntegerField()),
+                ("body", models.JSONField()),
+                ("headers", models.JSONField(default=dict)),
+                ("created_at", models.DateTimeField(default=django.utils.timezone.now)),
+                ("expires_at", models.DateTimeField(null=True)),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "organization",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="permissions.organization",
+                        verbose_name="organization",
+                    ),
+                ),
             ],
             options={
-                'db_table': 'idempotency_records',
-                'abstract': False,
-                'base_manager_name': 'unscoped',
-                'default_manager_name': 'unscoped',
-                'indexes': [models.Index(fields=['expires_at'], name='idempotency_expiry')],
-                'constraints': [models.UniqueConstraint(fields=('organization', 'owner', 'key'), name='idempotency_key_once')],
+                "db_table": "idempotency_records",
+                "abstract": False,
+                "base_manager_name": "unscoped",
+                "default_manager_name": "unscoped",
+                "indexes": [models.Index(fields=["expires_at"], name="idempotency_expiry")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("organization", "owner", "key"), name="idempotency_key_once")
+                ],
             },
             managers=[
-                ('unscoped', django.db.models.manager.Manager()),
+                ("unscoped", django.db.models.manager.Manager()),
             ],
         ),
         migrations.AddConstraint(
-            model_name='team',
-            constraint=models.UniqueConstraint(fields=('organization', 'name'), name='team_name_once'),
+            model_name="team",
+            constraint=models.UniqueConstraint(fields=("organization", "name"), name="team_name_once"),
         ),
         migrations.AddConstraint(
-            model_name='teammember',
-            constraint=models.UniqueConstraint(fields=('team', 'user'), name='team_member_once'),
+            model_name="teammember",
+            constraint=models.UniqueConstraint(fields=("team", "user"), name="team_member_once"),
         ),
     ]
