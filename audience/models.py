@@ -50,9 +50,7 @@ class ContactAddress(TenantModel):
         LID = "lid", "LID"
         BSUID = "bsuid", "BSUID"
 
-    contact = models.ForeignKey(
-        Contact, on_delete=models.CASCADE, related_name="addresses", verbose_name=_("contact")
-    )
+    contact = models.ForeignKey(Contact, on_delete=models.CASCADE, related_name="addresses", verbose_name=_("contact"))
     kind = models.CharField(_("kind"), max_length=8, choices=Kind.choices)
     value = models.CharField(_("value"), max_length=128)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
@@ -61,9 +59,7 @@ class ContactAddress(TenantModel):
         db_table = "contact_addresses"
         verbose_name = _("address")
         verbose_name_plural = _("addresses")
-        constraints = [
-            models.UniqueConstraint(fields=["organization", "kind", "value"], name="contact_address_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["organization", "kind", "value"], name="contact_address_once")]
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.value}"
@@ -89,9 +85,7 @@ class Group(TenantModel):
         verbose_name = _("group")
         verbose_name_plural = _("groups")
         ordering = ["name"]
-        constraints = [
-            models.UniqueConstraint(fields=["organization", "external_id"], name="group_external_id_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["organization", "external_id"], name="group_external_id_once")]
 
     def __str__(self) -> str:
         return self.name
@@ -104,9 +98,7 @@ class GroupMember(TenantModel):
         ACTIVE = "ACTIVE", _("active")
         INACTIVE = "INACTIVE", _("inactive")
 
-    group = models.ForeignKey(
-        Group, on_delete=models.CASCADE, related_name="members", verbose_name=_("group")
-    )
+    group = models.ForeignKey(Group, on_delete=models.CASCADE, related_name="members", verbose_name=_("group"))
     contact = models.ForeignKey(
         Contact,
         on_delete=models.CASCADE,

@@ -152,7 +152,8 @@ DATABASES["default"] |= {
         "prepare_threshold": 5,
         # "It is leaving" must survive a crash of the server, whatever the server's own default: with
         # synchronous_commit off a message that had left was forgotten and sent again (tests/flows).
-        "options": "-c synchronous_commit=on -c statement_timeout=30000 -c lock_timeout=10000 -c idle_in_transaction_session_timeout=60000",
+        "options": "-c synchronous_commit=on -c statement_timeout=30000 -c lock_timeout=10000"
+        " -c idle_in_transaction_session_timeout=60000",
     },
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -132,9 +132,7 @@ class SimulatorControl:
 
     def phone_sends(self, session: str, *, to: str, text: str, **more: Any) -> str:
         """The owner types on his phone; returns the full message id."""
-        return str(
-            self._call("POST", "phone-sends", {"session": session, "to": to, "text": text, **more})["id"]
-        )
+        return str(self._call("POST", "phone-sends", {"session": session, "to": to, "text": text, **more})["id"])
 
     # -- waiting --
 

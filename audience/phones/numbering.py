@@ -191,9 +191,7 @@ def _brazil(national: str) -> Phone:
         raise PhoneRejected(Reason.INVALID, "no number of Brazil: DDD and 8 or 9 digits are needed")
     ddd, subscriber = national[:2], national[2:]
     if not re.fullmatch(r"9\d{8}|[2-9]\d{7}", subscriber):
-        raise PhoneRejected(
-            Reason.INVALID, "neither a mobile (9 and 8 digits) nor a landline (2 to 5) of Brazil"
-        )
+        raise PhoneRejected(Reason.INVALID, "neither a mobile (9 and 8 digits) nor a landline (2 to 5) of Brazil")
     if not _is_ddd(ddd):
         raise PhoneRejected(Reason.DDD, "this area code (DDD) does not exist")
     written = f"55{national}"
@@ -236,9 +234,7 @@ def _refuse_brazilian_service(national: str) -> None:
 
 def _refuse_service(number: PhoneNumber) -> None:
     if phonenumbers.number_type(number) in _SERVICE_TYPES:
-        raise PhoneRejected(
-            Reason.SERVICE, "a service line (toll-free, shared cost or premium), not a person"
-        )
+        raise PhoneRejected(Reason.SERVICE, "a service line (toll-free, shared cost or premium), not a person")
 
 
 # --- every other country --------------------------------------------------
@@ -271,9 +267,7 @@ def _refuse_invalid(number: PhoneNumber) -> None:
     possible = phonenumbers.is_possible_number_with_reason(number)
     if possible == ValidationResult.IS_POSSIBLE_LOCAL_ONLY:
         raise PhoneRejected(Reason.DDD, "the area code is missing")
-    raise PhoneRejected(
-        Reason.INVALID, "no such number in that country; is the country code there, with a +?"
-    )
+    raise PhoneRejected(Reason.INVALID, "no such number in that country; is the country code there, with a +?")
 
 
 def _line(number: PhoneNumber) -> Line:

@@ -23,7 +23,7 @@ class Reason(StrEnum):
     SYSTEM = "system"
 
 
-class PhoneRejected(ValueError):  # noqa: N818 - an outcome that callers count, not a fault
+class PhoneRejected(ValueError):
     """The text names no phone that may be written to.
 
     `explanation` is one line for a person; it never repeats the text itself.

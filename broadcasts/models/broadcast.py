@@ -93,9 +93,7 @@ class Feed(TenantModel):
     class Meta(TenantModel.Meta):
         db_table = "broadcast_feeds"
         constraints = [models.UniqueConstraint(fields=["broadcast", "channel"], name="feed_once")]
-        indexes = [
-            models.Index(fields=["feed_at"], condition=models.Q(feed_at__isnull=False), name="feeds_due")
-        ]
+        indexes = [models.Index(fields=["feed_at"], condition=models.Q(feed_at__isnull=False), name="feeds_due")]
 
     def __str__(self) -> str:
         return f"{self.broadcast_id} → {self.channel_id}"
