@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.db.models import Count
 
@@ -36,10 +37,11 @@ def figures(broadcast: Broadcast, *, now: datetime) -> dict[str, Any]:
     """The live part of a broadcast's page. Its organization is loaded."""
     tally = selectors.live_tally(broadcast)
     expected = outlook.outlooks([broadcast], {broadcast.pk: tally}, now)[broadcast.pk]
+    clock = words.Clock(now, ZoneInfo(broadcast.organization.time_zone))
     return {
         "broadcast": broadcast,
         "status_colour": COLOURS.get(broadcast.status, "default"),
-        "sentence": words.sentence(broadcast, tally, expected, zone=broadcast.organization.time_zone),
+        "sentence": words.sentence(broadcast, tally, expected, clock),
         "tally": tally,
         "figures": [
             {"word": word, "label": label, "hint": words.COUNT_HINTS[word], "number": tally.counts[word]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -75,12 +76,20 @@ def reason(code: str) -> Text:
     return words_of(code)
 
 
-def sentence(broadcast: Broadcast, tally: Tally, expected: Outlook, *, zone: str) -> Text:
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Now, and the zone in which the tenant reads a time."""
+
+    now: datetime
+    zone: ZoneInfo
+
+
+def sentence(broadcast: Broadcast, tally: Tally, expected: Outlook, clock: Clock) -> Text:
     """One sentence: what the broadcast is doing now."""
     if broadcast.status == Status.PAUSED:
         return _PAUSES.get(broadcast.pause_code, _("Paused: nothing leaves until somebody resumes it."))
     if broadcast.status == Status.SENDING:
-        return _sending(tally, expected, zone)
+        return _sending(tally, expected, clock)
     if broadcast.status == Status.FAILED:
         return _("Failed: nothing was sent.")
     if broadcast.status == Status.COMPLETED:
@@ -96,20 +105,24 @@ _OTHERS: dict[Broadcast.Status, Promise] = {
 }
 
 
-def _sending(tally: Tally, expected: Outlook, zone: str) -> str:
+def _sending(tally: Tally, expected: Outlook, clock: Clock) -> str:
     said = [gettext("Sending: %(sent)s of %(total)s sent.") % {"sent": tally.sent_count, "total": tally.total_count}]
     wait = expected.waiting_for
     if wait is not None:
         said.append(gettext("Held: %(why)s.") % {"why": words_of(wait.code)})
         if wait.until is not None:
-            said.append(gettext("Goes on at %(time)s.") % {"time": _local(wait.until, zone)})
+            said.append(gettext("Goes on at %(time)s.") % {"time": _local(wait.until, clock)})
     if expected.finish_at is not None:
-        said.append(gettext("Done at about %(time)s.") % {"time": _local(expected.finish_at, zone)})
+        said.append(gettext("Done at about %(time)s.") % {"time": _local(expected.finish_at, clock)})
     return " ".join(said)
 
 
-def _local(moment: datetime, zone: str) -> str:
-    return formats.date_format(moment.astimezone(ZoneInfo(zone)), "SHORT_DATETIME_FORMAT")
+def _local(moment: datetime, clock: Clock) -> str:
+    """A time of the tenant's day; with its date where that is another day."""
+    local = moment.astimezone(clock.zone)
+    if local.date() == clock.now.astimezone(clock.zone).date():
+        return f"{local:%H:%M}"
+    return f"{formats.date_format(local, 'SHORT_DATE_FORMAT')} {local:%H:%M}"
 
 
 def _completed(tally: Tally) -> str:
