@@ -13,7 +13,6 @@ from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
-from pytest_django.fixtures import Settings
 
 from audience import consent
 from audience import services as audience
@@ -133,12 +132,6 @@ def _leave_traces(tenant: Tenant) -> None:
         event_type="message.any",
         body=f'{{"text": "{tenant.mark} <script>alert(1)</script>"}}'.encode(),
     )
-
-
-@pytest.fixture(autouse=True)
-def quick_passwords(settings: Settings) -> None:
-    """The real hasher takes a third of a second for each person."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture

@@ -59,6 +59,14 @@ class Flow:
     def book(self, **query: str) -> list[dict[str, Any]]:
         return list(self.simulator.get("/control/book", **query))
 
+    def seen(self) -> set[int]:
+        """What the phones have got so far, by number: tests of one stage run in any order."""
+        return {entry["seq"] for entry in self.book()}
+
+    def book_after(self, seen: set[int]) -> list[dict[str, Any]]:
+        """What the phones have got since."""
+        return [entry for entry in self.book() if entry["seq"] not in seen]
+
     def sql(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """Look into the stage's database, whose tables the test's own Django does not use."""
         with psycopg.connect(self.stage.env["DATABASE_URL"], autocommit=True) as connection:

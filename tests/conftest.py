@@ -1,0 +1,12 @@
+"""What every test has."""
+
+from __future__ import annotations
+
+import pytest
+from pytest_django.fixtures import SettingsWrapper
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: SettingsWrapper) -> None:
+    """The real hasher takes a third of a second for each person."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
