@@ -123,8 +123,8 @@ def test_strangers_and_garbage_get_an_answer_with_a_code(job: Flow) -> None:
 
 def test_the_log_of_the_whole_run_shows_no_secret_and_no_text(job: Flow) -> None:
     log = "\n".join(job.log)
-    assert "GET" not in job.seeded["key"]
-    assert job.seeded["key"].rsplit("_", 1)[1] not in log
+    # By position: a secret may hold the underscore too.
+    assert job.seeded["key"][-43:] not in log
     assert job.seeded["password"] not in log
     for name in ("SECRET_KEY", "FIELD_ENCRYPTION_KEYS"):
         assert job.stage.env[name] not in log
