@@ -23,6 +23,7 @@ log = logging.getLogger(__name__)
 FEED_SECONDS = 0.5
 RECOVER_SECONDS = 1.0
 EVENTS_SECONDS = 2.0
+RIGHTS_SECONDS = 20.0
 AWAY_SECONDS = 1.0
 
 
@@ -42,6 +43,7 @@ def chores() -> list[Chore]:
         Chore("launch broadcasts", FEED_SECONDS, lambda: broadcasts.launch_due(now=timezone.now())),
         Chore("feed lanes", FEED_SECONDS, lambda: feed.run(now=timezone.now())),
         Chore("complete broadcasts", FEED_SECONDS, lambda: broadcasts.complete_finished(now=timezone.now())),
+        Chore("judge rights", RIGHTS_SECONDS, lambda: broadcasts.pause_unentitled(now=timezone.now())),
         Chore("free lanes", RECOVER_SECONDS, lanes.free_overdue),
         Chore("ring for events", EVENTS_SECONDS, cron.ring_open_events),
     ]

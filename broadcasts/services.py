@@ -98,6 +98,13 @@ def complete_finished(*, now: datetime) -> int:
     return sum(_finish(*row, now) for row in due.values_list("pk", "stream_id")[:_AT_ONCE])
 
 
+def pause_unentitled(*, now: datetime) -> int:
+    """Pause running broadcasts whose owner lost the right, those wholly fed included; how many."""
+    running = Broadcast.unscoped.filter(status=Status.SENDING).select_related("owner", "group")
+    lost = [broadcast for broadcast in running if not drafts.may_send(broadcast.owner, broadcast.group)]
+    return sum(_pause_unentitled(broadcast.pk, broadcast.stream_id, now) for broadcast in lost)
+
+
 def pause(*, broadcast: Broadcast, actor: Actor, now: datetime) -> Broadcast:
     """Stop it where it stands; at most one message per number is still leaving. Raises InvalidTransition."""
     with transaction.atomic():
@@ -162,6 +169,15 @@ def _launch(broadcast_id: UUID, stream_id: UUID, now: datetime) -> bool:
     streams.start_clock(stream, broadcast.expires_at)
     _wake_feeds(broadcast, now)
     _move(broadcast, Status.SENDING, "broadcast.started", events.SYSTEM, now)
+    return True
+
+
+@transaction.atomic
+def _pause_unentitled(broadcast_id: UUID, stream_id: UUID, now: datetime) -> bool:
+    stream, broadcast = locked(broadcast_id, stream_id)
+    if broadcast.status != Status.SENDING or drafts.may_send(broadcast.owner, broadcast.group):
+        return False
+    pause_locked(stream, broadcast, code=PauseCode.OWNER_WITHOUT_RIGHT, actor=events.SYSTEM, now=now)
     return True
 
 

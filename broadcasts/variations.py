@@ -183,7 +183,7 @@ def _error(code: Fault, message: str, text: str, at: int) -> VariationError:
 _TOKEN = re.compile(r"\\[{}|]|[{}|]|[^\\{}|]+|\\")
 # Possessive, so that a fallback never gives its escaped brace back to the end.
 _PLACEHOLDER = re.compile(r"\{\{\s*+([^\W\d]\w{0,63})\s*+(?:\|((?:\\[{}|]|[^{}|\\]|\\(?![{}|]))*+))?\}\}")
-_JSON = re.compile(r"""\{\s*+(?:"[^"{}|]*+"|'[^'{}|]*+')\s*+:""")
+_JSON = re.compile(r"""\{\s*+(?:"[^"{}]*+"|'[^'{}]*+')\s*+:""")
 _ESCAPED = re.compile(r"\\([{}|])")
 
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db.models import QuerySet
 
 from messaging import apply, db, doorbell, lanes, recovery
-from messaging.models import CronRun, WebhookEvent
+from messaging.models import CronRun, Receipt, WebhookEvent
 from permissions import services as permissions
 
 log = logging.getLogger(__name__)
+
+# An ack that waits for its message does so for seconds; after days it is somebody else's.
+UNMATCHED_DAYS = 30
 
 # Tells the advisory locks of runs from those of other kinds.
 _LOCK = 2
@@ -61,6 +65,7 @@ def drop_what_is_old(*, now: datetime) -> CronRun | None:
     return run(
         "retention",
         ("drop old raw events", lambda: drop_old_events(settings.WEBHOOK_RETENTION_DAYS)),
+        ("drop unmatched receipts", drop_unmatched_receipts),
         ("drop old first answers", lambda: permissions.sweep_idempotency_records(now=now)),
     )
 
@@ -79,10 +84,29 @@ def ring_open_events() -> int:
     return len(channel_ids)
 
 
-def drop_old_events(days: int, *, limit: int = 5000) -> int:
-    """Drop raw events older than ``days``, in batches, and never one that is still to be applied."""
+def drop_old_events(days: int, *, batch: int = 5000) -> int:
+    """Drop raw events older than ``days``, in batches, and never one that was not applied; how many.
+
+    One that is dead was not: it stays until somebody has it replayed.
+    """
     before = db.database_now() - timedelta(days=days)
-    with transaction.atomic():
-        old = WebhookEvent.objects.filter(received_at__lt=before).exclude(state__in=apply.OPEN)
-        number, _ = WebhookEvent.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:limit])).delete()
-    return number
+    done = (WebhookEvent.State.APPLIED, WebhookEvent.State.IGNORED)
+    old = WebhookEvent.objects.filter(received_at__lt=before, state__in=done)
+    return _drop(old, batch)
+
+
+def drop_unmatched_receipts(*, batch: int = 5000) -> int:
+    """Drop what was told of ids that no message of ours ever had, after UNMATCHED_DAYS; how many."""
+    before = db.database_now() - timedelta(days=UNMATCHED_DAYS)
+    return _drop(Receipt.objects.filter(message=None, created_at__lt=before), batch)
+
+
+def _drop(rows: QuerySet[Any], batch: int) -> int:
+    total = 0
+    while keys := list(rows.order_by("pk").values_list("pk", flat=True)[:batch]):
+        # Conditions are asked again: a receipt may have met its message meanwhile.
+        number, _ = rows.filter(pk__in=keys).delete()
+        total += number
+        if not number:
+            break
+    return total

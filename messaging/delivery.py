@@ -9,13 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, transaction
 
-from messaging import adapters, db, gate, retries, rules
+from messaging import adapters, db, failures, gate, retries, rules
 from messaging.adapters import ChannelAdapter, ChannelError, Outgoing
 from messaging.faults import Point, reach
 from messaging.gate import Verdict
 from messaging.lanes import Claim
+from messaging.models import Message
 
 log = logging.getLogger(__name__)
 
@@ -171,7 +172,19 @@ def _insist(statement: Callable[[], None]) -> bool:
 
 def _settle(claim: Claim, attempt: int, result: _Result) -> None:
     outcome = result.outcome
-    db.row(
+    if outcome.result == "failed":
+        # One transaction with its word in the timeline; every other outcome is one statement.
+        with transaction.atomic():
+            if _write(claim, attempt, result) == Message.Status.FAILED:
+                failures.record(claim.message_id, code=result.code)
+        return
+    _write(claim, attempt, result)
+
+
+def _write(claim: Claim, attempt: int, result: _Result) -> str:
+    """The status in which the message is left."""
+    outcome = result.outcome
+    (status,) = db.row(
         "SELECT engine_settle(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         [
             claim.message_id,
@@ -188,6 +201,7 @@ def _settle(claim: Claim, attempt: int, result: _Result) -> None:
             rules.BREAKER_FAILURES,
         ],
     )
+    return str(status)
 
 
 def _take_back(claim: Claim) -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from messaging import db, ranks
+from messaging import db, failures, ranks
 from messaging.adapters import Ack, Echo
 from messaging.models import Channel, Message
 from permissions.ids import new_id
@@ -41,7 +41,14 @@ def apply_acks(channel_id: UUID, acks: Sequence[Ack]) -> int:
             [ack.code or None for ack in ordered],
         ],
     )
+    for message_id, status in moved:
+        if status == Message.Status.FAILED:
+            failures.record(message_id, code=_code_of(message_id))
     return len(moved)
+
+
+def _code_of(message_id: UUID) -> str:
+    return Message.unscoped.values_list("error_code", flat=True).get(pk=message_id)
 
 
 def add_evidence(*, message_id: UUID, channel_id: UUID, provider_id: str, attempt: int, rank: int, at: datetime) -> str:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from django.conf import settings
+from django.db import transaction
 
-from events import services as events
-from messaging import adapters, db, receipts
+from messaging import adapters, db, failures, receipts
 from messaging.adapters import ChannelError, Outgoing
-from permissions import ids
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +25,7 @@ _TO_DOUBT = """
 UPDATE messages SET status = 'in_doubt', error_sent = 'maybe', updated_at = clock_timestamp(),
     error_code = CASE WHEN error_code = '' THEN 'no_evidence' ELSE error_code END
 WHERE id = %s AND status = 'sending' AND attempt = %s
-RETURNING organization_id, contact_id, error_code
+RETURNING error_code
 """
 _END_QUEUED = """
 UPDATE messages m SET status = ended.status, lease = NULL, error_code = ended.code, waiting_code = '',
@@ -101,19 +100,9 @@ def _look_up(message: _Stuck) -> bool:
 
 
 def _doubt(message: _Stuck) -> None:
-    for organization_id, contact_id, code in db.rows(_TO_DOUBT, [message.id, message.attempt]):
-        events.record(
-            organization_id=organization_id,
-            type="whatsapp_send_failed",
-            subject=ids.encode(ids.CONTACT, contact_id) if contact_id else ids.encode(ids.MESSAGE, message.id),
-            actor=events.SYSTEM,
-            now=db.database_now(),
-            data={
-                "message_id": ids.encode(ids.MESSAGE, message.id),
-                "code": "outcome_unknown",
-                "cause": code,
-            },
-        )
+    with transaction.atomic():
+        for (cause,) in db.rows(_TO_DOUBT, [message.id, message.attempt]):
+            failures.record(message.id, code="outcome_unknown", cause=cause)
 
 
 def end_queued(*, limit: int = 5000) -> int:

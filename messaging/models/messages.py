@@ -135,6 +135,9 @@ class Receipt(models.Model):
     class Meta:
         db_table = "receipts"
         constraints = [models.UniqueConstraint(fields=["channel", "provider_id"], name="receipt_id_once")]
+        indexes = [
+            models.Index(fields=["created_at"], condition=models.Q(message__isnull=True), name="receipts_unmatched")
+        ]
 
     def __str__(self) -> str:
         return self.provider_id

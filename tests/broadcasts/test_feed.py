@@ -266,6 +266,20 @@ def test_an_owner_who_lost_the_right_pauses_the_run(shop: Shop) -> None:
     assert Stream.objects.of(shop.organization).get().state == "paused"
 
 
+def test_an_owner_who_lost_the_right_pauses_what_is_wholly_fed(shop: Shop) -> None:
+    shop.add_people(2)
+    broadcast = shop.fed()
+    assert not broadcast.feeds.exclude(feed_at=None).exists()
+    assert services.pause_unentitled(now=timezone.now()) == 0
+    _take_away(shop, "leader")
+
+    assert services.pause_unentitled(now=timezone.now()) == 1
+
+    assert shop.fresh(broadcast).pause_code == "owner_without_right"
+    assert Stream.objects.of(shop.organization).get().state == "paused"
+    assert services.pause_unentitled(now=timezone.now()) == 0
+
+
 def _take_away(shop: Shop, what: str) -> None:
     if what == "leader":
         TeamMember.objects.of(shop.organization).update(status="INACTIVE")

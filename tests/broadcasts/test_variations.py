@@ -318,3 +318,9 @@ def test_a_hostile_text_costs_little(text: str) -> None:
     except VariationError:
         pass
     assert time.process_time() - begun < 0.5
+
+
+def test_json_with_a_bar_in_its_key_is_json_all_the_same() -> None:
+    with pytest.raises(VariationError) as refused:
+        variations.parse('veja {"a|b": 1}')
+    assert refused.value.code == Fault.JSON_LIKE

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from messaging import apply, cron, db, delivery, intake
 from messaging.adapters import Ack, ChannelError, Echo, Fault, Outgoing, ParsedEvent, Sent, UnreadableEvent, Update
-from messaging.models import CronRun, Message, WebhookEvent
+from messaging.models import CronRun, Message, Receipt, WebhookEvent
 from tests.messaging.conftest import Lab
 
 pytestmark = pytest.mark.django_db
@@ -187,7 +187,7 @@ def test_old_events_are_dropped_in_batches_and_never_before_they_are_applied(
     old, waiting, fresh = post({}), post("poison"), post({})
     applied(lab)
     WebhookEvent.objects.filter(pk__in=[old.pk, waiting.pk]).update(received_at=db.database_now() - timedelta(days=91))
-    assert cron.drop_old_events(90) == 1
+    assert cron.drop_old_events(90, batch=1) == 1
     assert set(WebhookEvent.objects.values_list("pk", flat=True)) == {waiting.pk, fresh.pk}
 
 
@@ -199,3 +199,28 @@ def test_retention_is_a_run_with_both_its_steps(lab: Lab, post: Callable[[Any], 
     assert run is not None
     assert (run.items_processed, run.errors) == (1, [])
     assert not WebhookEvent.objects.filter(pk=old.pk).exists()
+
+
+def test_old_events_go_in_as_many_batches_as_it_takes_and_dead_ones_stay(
+    lab: Lab, post: Callable[[Any], WebhookEvent]
+) -> None:
+    for _ in range(5):
+        post({})
+    dead = post("poison")
+    applied(lab)
+    WebhookEvent.objects.filter(pk=dead.pk).update(state="dead", next_try_at=None)
+    WebhookEvent.objects.update(received_at=db.database_now() - timedelta(days=91))
+    assert cron.drop_old_events(90, batch=2) == 5
+    assert set(WebhookEvent.objects.values_list("pk", flat=True)) == {dead.pk}
+
+
+def test_acks_that_never_met_a_message_are_dropped_after_their_time(
+    lab: Lab, post: Callable[[Any], WebhookEvent]
+) -> None:
+    message = sent(lab)
+    post({"acks": [["3EB0OLD", 4], ["3EB0NEW", 4]]})
+    applied(lab)
+    old = db.database_now() - timedelta(days=31)
+    Receipt.objects.filter(provider_id__in=["3EB0OLD", message.provider_id]).update(created_at=old)
+    assert cron.drop_unmatched_receipts() == 1
+    assert set(Receipt.objects.values_list("provider_id", flat=True)) == {"3EB0NEW", message.provider_id}

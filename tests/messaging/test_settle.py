@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from audience.models import Contact
+from events.models import Event
 from messaging import db, delivery, lanes, receipts, recovery, streams
 from messaging.adapters import Ack, ChannelError, Echo, Fault, Found, Outgoing, Sent
 from messaging.models import Message, Receipt
+from permissions import ids
 from tests.messaging.conftest import Lab
 
 pytestmark = pytest.mark.django_db
@@ -370,3 +373,33 @@ def test_queued_messages_of_canceled_and_expired_streams_end(lab: Lab) -> None:
     assert recovery.end_queued() == 2
     by_stream = dict(Message.objects.of(lab.organization).values_list("stream", "status"))
     assert by_stream == {canceled.pk: "canceled", expired.pk: "expired"}
+
+
+def test_each_failure_stands_in_the_timeline_once(lab: Lab) -> None:
+    contact = Contact.objects.create(organization=lab.organization, identity="5511999990001")
+    subject = ids.encode(ids.CONTACT, contact.pk)
+
+    def timeline() -> list[str]:
+        found = Event.objects.filter(subject=subject, type="whatsapp_send_failed").order_by("created_at")
+        return [event.data["code"] for event in found]
+
+    lab.queue(contact_id=contact.pk)
+    lab.adapter.on_send = BAD_NUMBER
+    deliver(lab)
+    assert timeline() == ["not_on_whatsapp"]
+    lab.rested()
+    lab.queue(contact_id=contact.pk)
+    lab.adapter.on_send = lambda outgoing: outgoing.provider_id
+    message = deliver(lab)
+    for _ in range(2):
+        receipts.apply_acks(lab.channel.pk, [ack(str(message.provider_id), -1, "ack_error")])
+    assert timeline() == ["not_on_whatsapp", "ack_error"]
+    lab.rested()
+    lab.queue(contact_id=contact.pk)
+    lab.adapter.on_send = RESET
+    deliver(lab)
+    Message.objects.of(lab.organization).filter(status="sending").update(
+        sending_at=db.database_now() - timedelta(minutes=6)
+    )
+    recovery.resolve_stuck()
+    assert timeline() == ["not_on_whatsapp", "ack_error", "outcome_unknown"]
