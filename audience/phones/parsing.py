@@ -29,7 +29,7 @@ def parse(raw: str, *, region: str = "BR") -> Phone:
         raise PhoneRejected(Reason.BSUID, "a business-scoped id of WhatsApp, not a phone")
     if "@" in text:
         return _from_whatsapp_id(text, region)
-    return numbering.resolve(typed.read(text), region)
+    return numbering.resolve(typed.read(text, region), region)
 
 
 def explain(raw: str, *, region: str = "BR") -> Finding:

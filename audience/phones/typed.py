@@ -9,6 +9,7 @@ import unicodedata
 from dataclasses import dataclass
 from urllib.parse import unquote
 
+from audience.phones import grouping
 from audience.phones.rejection import PhoneRejected, Reason
 
 # Room for a link with a long text behind the number; a bound keeps every step cheap.
@@ -43,15 +44,32 @@ def clean(raw: str) -> str:
     return plain.strip().lstrip(" ='\"`´‘’“”").rstrip(" '\"`´‘’“”").strip()
 
 
-def read(text: str) -> Typed:
-    """Read one cleaned text (see `clean`); raises PhoneRejected."""
+def read(text: str, region: str) -> Typed:
+    """Read one cleaned text (see `clean`), written in `region`; raises PhoneRejected."""
     if not text:
         raise PhoneRejected(Reason.EMPTY, "nothing was given")
     text, international = _out_of_link(text)
     text = _out_of_spreadsheet(text)
     text = _without_extension(_without_carrier_blank(text))
     _refuse_documents(text)
-    return _digits(_one_number(text), international=international)
+    number = _one_number(text)
+    typed = _digits(number, international=international)
+    if not _is_brazilian(typed, region):
+        return typed
+    arranged = grouping.arranged(number, international=typed.international)
+    return _digits(arranged, international=international)
+
+
+_BRAZIL_ABROAD = re.compile(r"(?:00)?55")
+# A carrier between: only where ten or eleven digits follow, since 0049 551… is Göttingen.
+_BRAZIL_BY_CARRIER = re.compile(r"00\d\d55\d{10,11}", re.ASCII)
+
+
+def _is_brazilian(typed: Typed, region: str) -> bool:
+    if typed.international or typed.digits.startswith("00"):
+        by_carrier = region == "BR" and _BRAZIL_BY_CARRIER.fullmatch(typed.digits)
+        return bool(by_carrier or _BRAZIL_ABROAD.match(typed.digits))
+    return region == "BR"
 
 
 def _plain_char(char: str) -> str:
