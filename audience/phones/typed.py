@@ -50,10 +50,13 @@ def read(text: str, region: str) -> Typed:
         raise PhoneRejected(Reason.EMPTY, "nothing was given")
     text, international = _out_of_link(text)
     text = _out_of_spreadsheet(text)
-    text = _without_extension(_without_carrier_blank(text))
+    text, blanked = _without_carrier_blank(text)
+    text = _without_extension(text)
     _refuse_documents(text)
     number = _one_number(text)
     typed = _digits(number, international=international)
+    if blanked and _WITH_CARRIER.fullmatch(typed.digits):
+        raise PhoneRejected(Reason.INVALID, "two digits too many: the xx already stands for the carrier's")
     if not _is_brazilian(typed, region):
         return typed
     arranged = grouping.arranged(number, international=typed.international)
@@ -153,9 +156,13 @@ def _out_of_spreadsheet(text: str) -> str:
 _CARRIER_BLANK = re.compile(r"\A(\(?(?:\+?55 ?)?\(?) ?0 ?(?:[xX]{2}|\*\*) ?")
 
 
-def _without_carrier_blank(text: str) -> str:
-    """`0xx11`: the Brazilian way to print "your carrier's code here"."""
-    return _CARRIER_BLANK.sub(r"\g<1>0", text)
+_WITH_CARRIER = re.compile(r"(?:55)?0\d{12,}", re.ASCII)  # more than DDD and nine digits
+
+
+def _without_carrier_blank(text: str) -> tuple[str, bool]:
+    """`0xx11`: the Brazilian way to print "your carrier's code here"; whether it was there."""
+    text, count = _CARRIER_BLANK.subn(r"\g<1>0", text)
+    return text, count > 0
 
 
 _EXTENSION = re.compile(

@@ -157,6 +157,21 @@ def test_brazilian_groupings_stay(raw: str, expected: str) -> None:
     assert verdict(raw) == expected
 
 
+@pytest.mark.parametrize("blank", ["0xx", "0XX ", "0**", "0 xx ", "+55 0xx", "+55 (0xx)"])
+def test_xx_stands_for_the_carrier(blank: str) -> None:
+    assert verdict(f"{blank}11 99999-0001") == ANA
+    assert verdict(f"{blank}11 3333-4444 ramal 20") == SHOP
+    assert verdict(f"{blank}(11) 99999-0001") == ANA
+    assert verdict(f"{blank}99999-0001") == "REJECT:ddd"
+    for second in ("21 15 98888-0002", "11 15 99999-0001", "15 11 99999-0001", "(11) 15 3333-4444"):
+        assert verdict(f"{blank}{second}") == "REJECT:invalid"
+
+
+@pytest.mark.parametrize("raw", ["(0xx11) 15 99999-0001", "(0xx 21) 15 98888-0002", "[0**11] 15 99999-0001"])
+def test_a_carrier_beside_its_blank(raw: str) -> None:
+    assert verdict(raw).startswith("REJECT:")
+
+
 @pytest.mark.parametrize(
     ("raw", "region", "expected"),
     [
