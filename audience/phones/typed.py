@@ -7,6 +7,7 @@ rejects the text, so digits of a link, a price or a second number never join.
 import re
 import unicodedata
 from dataclasses import dataclass
+from itertools import pairwise
 from urllib.parse import unquote
 
 from audience.phones import grouping
@@ -98,28 +99,47 @@ def _plain_char(char: str) -> str:
 _SCHEME = re.compile(r"(?:tel|sms|smsto|callto|whatsapp) ?: ?(?!//)", re.I)
 _PARAMETERS = re.compile(r"((?:;[a-z-]+=[^;?]*)*)(?:\?[^?]*)?\Z", re.I)
 _CONTEXT = re.compile(r";phone-context=(\+[0-9.-]+)", re.I)
-_LINK = re.compile(
-    r"(?:(?:https?://)?(?:www\.)?(?:wa\.me|(?:api\.|web\.)?whatsapp\.com)(?=[/?])|whatsapp://)"
-    r"([^?#]*)(?:\?([^#]*))?",
+_HOST = r"(?:https?://)?(?:www\.)?(?:wa\.me|(?:api\.|web\.)?whatsapp\.com)(?=[/?])"
+_LINK = re.compile(rf"(?:{_HOST}|whatsapp://)([^?#]*)(?:\?([^#]*))?", re.I)
+_PHONE_PARAMETER = re.compile(r"(?:\A|[&;?])phone=([^&;?]*)", re.I)
+# A link or scheme that begins a word; one inside a link's own text=… does not.
+_LINK_START = re.compile(
+    rf"(?<![\w=+%&./:?-])(?:{_HOST}|(?:tel|sms|smsto|callto|whatsapp) ?:)",
     re.I,
 )
-_PHONE_PARAMETER = re.compile(r"(?:\A|&)phone=([^&]*)", re.I)
 
 
 def _out_of_link(text: str) -> tuple[str, bool]:
     """The number inside a `tel:` URI or a WhatsApp link, and whether it is international."""
+    _refuse_several_links(text)
     if scheme := _SCHEME.match(text):
         return _out_of_uri(text[scheme.end() :]), False
     link = _LINK.match(text)
     if link is None:
         return text, False
-    path, query = link.group(1), link.group(2) or ""
-    parameter = _PHONE_PARAMETER.search(query)
-    number = parameter.group(1).replace("+", " ") if parameter else path.strip("/")
-    number = clean(unquote(number))
-    if not number:
-        raise PhoneRejected(Reason.CHARS, "a link without a number")
+    number = _number_of_link(link.group(1), link.group(2) or "")
     return number.lstrip("+").strip(), True
+
+
+def _refuse_several_links(text: str) -> None:
+    starts = [0, *(start.start() for start in _LINK_START.finditer(text)), len(text)]
+    pieces = (text[begin:end] for begin, end in pairwise(starts))
+    if sum(_count_digits(piece) >= 8 for piece in pieces) > 1:
+        raise _several()
+
+
+def _number_of_link(path: str, query: str) -> str:
+    """The one number of a link; the same one twice is one, another one is refused."""
+    named = [clean(unquote(value.replace("+", " "))) for value in _PHONE_PARAMETER.findall(query)]
+    in_path = clean(unquote(path.strip("/")))
+    if not named or (_PUNCTUATED.fullmatch(in_path) and _count_digits(in_path) >= 8):
+        named.append(in_path)
+    named = [number for number in named if number]
+    if len({re.sub(r"\D", "", number) for number in named}) > 1:
+        raise _several()
+    if not named:
+        raise PhoneRejected(Reason.CHARS, "a link without a number")
+    return named[0]
 
 
 def _out_of_uri(text: str) -> str:
@@ -128,6 +148,8 @@ def _out_of_uri(text: str) -> str:
     if parameters is None:
         return text
     number = text[:start]
+    if _PHONE_PARAMETER.search(text, start):
+        raise _several()
     if context := _CONTEXT.search(parameters.group(1)):
         return number if number.startswith("+") else f"{context.group(1)} {number}"
     return number
@@ -196,7 +218,7 @@ def _one_number(text: str) -> str:
     parts = [part for part in parts if part]
     if not all(_PUNCTUATED.fullmatch(part) for part in parts):
         raise PhoneRejected(Reason.CHARS, "holds characters that no phone has")
-    lengths = [sum(map(str.isdigit, part)) for part in parts]
+    lengths = list(map(_count_digits, parts))
     if not any(lengths):
         raise PhoneRejected(Reason.CHARS, "holds no digit")
     if len(parts) == 1:
@@ -206,6 +228,10 @@ def _one_number(text: str) -> str:
     if max(lengths) >= 7:
         raise _several()
     raise PhoneRejected(Reason.INVALID, "a list of short numbers, a date or a document, not a phone")
+
+
+def _count_digits(text: str) -> int:
+    return sum(map(str.isdigit, text))
 
 
 def _several() -> PhoneRejected:
@@ -223,7 +249,7 @@ def _digits(text: str, *, international: bool) -> Typed:
     body = text[start.end() :]
     head, plus, tail = body.partition("+")
     if plus:
-        if sum(map(str.isdigit, head)) >= 8 and any(map(str.isdigit, tail)):
+        if _count_digits(head) >= 8 and any(map(str.isdigit, tail)):
             raise _several()
         raise PhoneRejected(Reason.CHARS, "has a plus sign inside")
     digits = re.sub(r"\D", "", body)
@@ -238,7 +264,7 @@ def _digits(text: str, *, international: bool) -> Typed:
 
 def _two_groups(body: str) -> bool:
     """Whether a blank parts the digits into two runs that are each long enough to dial."""
-    total = sum(map(str.isdigit, body))
+    total = _count_digits(body)
     seen = 0
     for char in body:
         if char == " " and seen >= 8 and total - seen >= 8:
