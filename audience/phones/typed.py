@@ -166,6 +166,8 @@ def _out_of_spreadsheet(text: str) -> str:
         raise PhoneRejected(Reason.SCIENTIFIC, "digits were lost; format the column as text and export again")
     if decimal := _DECIMAL.fullmatch(text):
         if decimal.group(2).strip("0"):
+            if len(decimal.group(2)) >= 8:
+                raise _several()
             raise PhoneRejected(Reason.INVALID, "a decimal number, not a phone")
         return decimal.group(1)
     if thousands := _THOUSANDS.fullmatch(text):
@@ -188,8 +190,8 @@ def _without_carrier_blank(text: str) -> tuple[str, bool]:
 
 
 _EXTENSION = re.compile(
-    r"(?<=[\d) ])(?:[;,(-] ?)?(?:ramal|ram\.|r\.|extension|extens[aã]o|ext\.?|x|\#)"
-    r" ?[:.=]? ?\d{1,7} ?\)?\Z",
+    r"(?<=[\d)\] ])(?:[;,/(\[-] ?)?(?:ramal|ram\.|r\.?|extension|extens[aã]o|ext\.?|x|\#)"
+    r" ?[:.=]? ?\d{1,7} ?[)\]]?\Z",
     re.I,
 )
 
@@ -253,7 +255,7 @@ def _digits(text: str, *, international: bool) -> Typed:
             raise _several()
         raise PhoneRejected(Reason.CHARS, "has a plus sign inside")
     digits = re.sub(r"\D", "", body)
-    if len(digits) >= 16 and (len(digits) >= 20 or _two_groups(body)):
+    if len(digits) >= 16 and not _BRAZIL_BY_CARRIER.fullmatch(digits) and (len(digits) >= 20 or _two_groups(body)):
         raise _several()
     return Typed(
         digits=digits,

@@ -25,6 +25,7 @@ def verdict(raw: str) -> str:
         f"{SEND}?phone={ANA};phone={BIA}",
         f"{SEND}?phone={ANA}?phone={BIA}",
         f"https://api.whatsapp.com/{ANA}?phone=%2B{BIA}",
+        f"{SEND}?phone={ANA},{BIA}",
         f"whatsapp://send?phone={ANA}&phone={BIA}",
         f"https://wa.me/{ANA}?phone={BIA}",
         f"https://wa.me/%2B{ANA}/?text=oi&phone=+{BIA}",
@@ -72,6 +73,70 @@ def test_two_numbers_in_links(raw: str) -> None:
 )
 def test_a_link_with_one_number(raw: str) -> None:
     assert verdict(raw) == ANA
+
+
+@pytest.mark.parametrize("mark", [",", "."])
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        (ANA, BIA),
+        (f"+{ANA}", BIA),
+        ("11999990001", "11988880002"),
+        ("11999990001", "011988880002"),
+        ("11999990001", "988880002"),
+        ("1133334444", "33335555"),
+        (ANA, BIA, "5511977770003"),
+    ],
+)
+def test_two_numbers_are_no_decimal(numbers: tuple[str, ...], mark: str) -> None:
+    assert verdict(mark.join(numbers)) == "REJECT:multiple"
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (f"{ANA}.0", ANA),
+        (f"{ANA},00000000", ANA),
+        (f"{ANA}.5", "REJECT:invalid"),
+        (f"{ANA}.0000001", "REJECT:invalid"),
+        ("00 15 55 11 99999-0001", ANA),
+        ("00 21 55 11 99999-0001", ANA),
+        ("00 21 55 (11) 99999-0001", ANA),
+        ("0021 55 11 3333-4444", SHOP),
+        ("00 21 55 99999-0001 (11)", ANA),
+        ("00 15 55 11 99999-0001 11 98888-0002", "REJECT:multiple"),
+    ],
+)
+def test_one_number_is_not_called_two(raw: str, expected: str) -> None:
+    assert verdict(raw) == expected
+
+
+@pytest.mark.parametrize(
+    "number", ["(11) 3333-4444", "1133334444", "+55 11 3333-4444", "11 (3333-4444)", "[11] 3333-4444"]
+)
+@pytest.mark.parametrize(
+    "extension",
+    [
+        "/ramal 20",
+        " / ramal 20",
+        " [ramal 20]",
+        "[ramal: 20]",
+        " (ramal 20)",
+        " - ramal 20",
+        ", ramal 20",
+        " r20",
+        " R 20",
+        " r.20",
+        " (r20)",
+        "/r20",
+        " ram. 20",
+        " ext. 20",
+        " x20",
+        " #20",
+    ],
+)
+def test_an_extension_is_dropped(number: str, extension: str) -> None:
+    assert verdict(f"{number}{extension}") == SHOP
 
 
 @pytest.mark.parametrize("raw", [f"{SEND}?phone=", "https://wa.me/?phone=", "wa.me/message/AB12345678", f"hotel:{ANA}"])
