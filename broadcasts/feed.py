@@ -74,7 +74,10 @@ def run(*, now: datetime) -> int:
 
 @transaction.atomic
 def _feed(broadcast_id: UUID, stream_id: UUID, now: datetime) -> int:
-    stream, broadcast = services.locked(broadcast_id, stream_id)
+    found = services.tried(broadcast_id, stream_id)
+    if found is None:
+        return 0
+    stream, broadcast = found
     if broadcast.status != Broadcast.Status.SENDING:
         return 0
     if stream.expires_at is not None and stream.expires_at <= now:

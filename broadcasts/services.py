@@ -148,6 +148,14 @@ def locked(broadcast_id: UUID, stream_id: UUID) -> tuple[Stream, Broadcast]:
     return stream, Broadcast.unscoped.select_related("group", "owner").get(pk=broadcast_id)
 
 
+def tried(broadcast_id: UUID, stream_id: UUID) -> tuple[Stream, Broadcast] | None:
+    """The same for the dispatcher's sweeps, which come round again: None where somebody else is at it."""
+    stream = streams.try_lock(stream_id)
+    if stream is None:
+        return None
+    return stream, Broadcast.unscoped.select_related("group", "owner").get(pk=broadcast_id)
+
+
 def pause_locked(stream: Stream, broadcast: Broadcast, *, code: str, actor: Actor, now: datetime) -> None:
     """Pause a broadcast whose stream is locked; ``code`` is a PauseCode, or empty for a person's pause."""
     streams.pause(stream)
@@ -158,7 +166,10 @@ def pause_locked(stream: Stream, broadcast: Broadcast, *, code: str, actor: Acto
 
 @transaction.atomic
 def _launch(broadcast_id: UUID, stream_id: UUID, now: datetime) -> bool:
-    stream, broadcast = locked(broadcast_id, stream_id)
+    found = tried(broadcast_id, stream_id)
+    if found is None:
+        return False
+    stream, broadcast = found
     if broadcast.status != Status.QUEUED:
         return False
     if (code := _obstacle(broadcast, now)) is not None:
@@ -174,7 +185,10 @@ def _launch(broadcast_id: UUID, stream_id: UUID, now: datetime) -> bool:
 
 @transaction.atomic
 def _pause_unentitled(broadcast_id: UUID, stream_id: UUID, now: datetime) -> bool:
-    stream, broadcast = locked(broadcast_id, stream_id)
+    found = tried(broadcast_id, stream_id)
+    if found is None:
+        return False
+    stream, broadcast = found
     if broadcast.status != Status.SENDING or drafts.may_send(broadcast.owner, broadcast.group):
         return False
     pause_locked(stream, broadcast, code=PauseCode.OWNER_WITHOUT_RIGHT, actor=events.SYSTEM, now=now)
@@ -195,7 +209,10 @@ def _obstacle(broadcast: Broadcast, now: datetime) -> PauseCode | None:
 
 @transaction.atomic
 def _finish(broadcast_id: UUID, stream_id: UUID, now: datetime) -> bool:
-    stream, broadcast = locked(broadcast_id, stream_id)
+    found = tried(broadcast_id, stream_id)
+    if found is None:
+        return False
+    stream, broadcast = found
     if broadcast.status not in {Status.SENDING, Status.PAUSED}:
         return False
     if broadcast.expires_at is not None and broadcast.expires_at <= now:

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from messaging import db, policy
+from messaging import db, policy, rules
 from messaging.faults import Point, reach
 from messaging.models import Channel
 
@@ -99,7 +99,10 @@ def set_connected(channel_id: UUID, *, connected: bool) -> None:
 
 
 def set_hold(channel_id: UUID, code: str, *, on: bool) -> bool:
-    """Add or remove one hold; whether that changed anything. A removed hold forgives failures and wakes."""
+    """Add or remove one hold; whether that changed anything.
+
+    A removed one wakes the lane and forgives its failures (a breaker's all but one).
+    """
     if on:
         changed = db.rows(
             "UPDATE lanes SET holds = holds || ARRAY[%s]::varchar[]"
@@ -108,12 +111,18 @@ def set_hold(channel_id: UUID, code: str, *, on: bool) -> bool:
         )
     else:
         changed = db.rows(
-            "UPDATE lanes SET holds = array_remove(holds, %s::varchar), failures = 0,"
+            "UPDATE lanes SET holds = array_remove(holds, %s::varchar), failures = %s,"
             " next_at = clock_timestamp()"
             " WHERE channel_id = %s AND holds @> ARRAY[%s]::varchar[] RETURNING 1",
-            [code, channel_id, code],
+            [code, _failures_after(code), channel_id, code],
         )
     return bool(changed)
+
+
+def _failures_after(code: str) -> int:
+    """A breaker opens again at the first failure: a gateway that answers look-ups and fails sends would else
+    turn a handful of messages into doubts each minute."""
+    return rules.BREAKER_FAILURES - 1 if code == rules.BREAKER_HOLD else 0
 
 
 def refresh_figures(channel_id: UUID) -> None:

@@ -61,3 +61,5 @@ LANE_WAIT_BASE_SECONDS = 1.0
 LANE_WAIT_MAX_SECONDS = 60.0
 # Faults in a row that hold the lane until the gateway answers again.
 BREAKER_FAILURES = 5
+# The hold that they set (SQL: engine_settle).
+BREAKER_HOLD = "gateway_failing"

@@ -67,6 +67,11 @@ def lock(stream_id: UUID) -> Stream:
     return Stream.unscoped.select_for_update().get(pk=stream_id)
 
 
+def try_lock(stream_id: UUID) -> Stream | None:
+    """The same for sweeps: None where somebody else holds it, so that one stream holds up no other."""
+    return Stream.unscoped.select_for_update(skip_locked=True).filter(pk=stream_id).first()
+
+
 def pause(stream: Stream) -> None:
     """Stop claims: at most the one message per lane that is past its gate still leaves."""
     _move(stream, Stream.State.PAUSED)

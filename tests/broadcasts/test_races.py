@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.db import transaction
 from django.utils import timezone
 
 from broadcasts import feed, services
@@ -64,6 +65,34 @@ def test_two_dispatchers_launch_and_complete_once(make_shop: Callable[[], Shop])
     feed.run(now=timezone.now())
     shop.settle(broadcast, "sent")
     assert sorted(together(*[lambda: services.complete_finished(now=timezone.now())] * 3)) == [0, 0, 1]
+
+
+def test_a_broadcast_that_is_being_changed_holds_up_no_other(make_shop: Callable[[], Shop]) -> None:
+    shop = make_shop()
+    shop.add_people(2)
+    held, other = shop.launched(), shop.launched()
+    asked = threading.Event()
+    answered = threading.Event()
+
+    def hold() -> None:
+        with transaction.atomic():
+            services.locked(held.pk, held.stream_id)
+            asked.set()
+            answered.wait(timeout=20)
+
+    def sweep() -> int:
+        asked.wait(timeout=20)
+        try:
+            return feed.run(now=timezone.now())
+        finally:
+            answered.set()
+
+    _nothing, fed = together(hold, sweep)
+
+    assert fed == 2
+    assert shop.counts(other) == {"queued": 2}
+    assert shop.counts(held) == {"pending": 2}
+    assert feed.run(now=timezone.now()) == 2
 
 
 def test_a_cancel_beside_feed_claim_and_pause_leaves_nothing_open(

@@ -87,6 +87,11 @@ def test_a_burst_of_faults_holds_the_lane_until_somebody_lets_go(lab: Lab) -> No
     assert lab.lane()["holds"] == ["gateway_failing"]
     assert lanes.claim(limit=10) == []
     assert lanes.set_hold(lab.channel.pk, "gateway_failing", on=False)
+    # On trial: one more failure, and it is held again.
+    deliver(lab)
+    assert lab.lane()["holds"] == ["gateway_failing"]
+    assert lanes.set_hold(lab.channel.pk, "gateway_failing", on=False)
+    lab.rested()
     lab.adapter.on_send = lambda outgoing: outgoing.provider_id
     assert deliver(lab).status == "sent"
 
