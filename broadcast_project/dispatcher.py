@@ -64,15 +64,24 @@ def run(stop: Event) -> None:
 
 
 def _tick(work: list[Chore], listener: psycopg.Connection) -> None:
+    claimed = dispatch()
     for chore in work:
         if chore.due_at <= time.monotonic():
-            chore.work()
-            chore.due_at = time.monotonic() + chore.every
-    claimed = dispatch()
+            _do(chore)
     if not claimed:
         # Wait for a tick, or for the first word of new work.
         for _notice in listener.notifies(timeout=settings.DISPATCH_TICK_SECONDS, stop_after=1):
             pass
+
+
+def _do(chore: Chore) -> None:
+    """One chore's fault stops neither the others nor the claims; it is tried again when it is due."""
+    try:
+        chore.work()
+    except Exception:
+        log.exception("%s failed", chore.name)
+        connection.close()
+    chore.due_at = time.monotonic() + chore.every
 
 
 def dispatch() -> int:

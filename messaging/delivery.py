@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
 
-from messaging import adapters, db, failures, gate, retries, rules
-from messaging.adapters import ChannelAdapter, ChannelError, Outgoing
+from messaging import adapters, db, failures, gate, retries, rules, services
+from messaging.adapters import ChannelAdapter, ChannelError, Fault, Outgoing, Sent
 from messaging.faults import Point, reach
 from messaging.gate import Verdict
 from messaging.lanes import Claim
@@ -78,10 +78,12 @@ def deliver(claim: Claim) -> str:
     if answer.verdict is not Verdict.GO:
         return answer.verdict
     reach(Point.AFTER_GATE_COMMIT)
-    result = _send(work, answer.attempt)
+    result = _send(work, answer)
     reach(Point.BEFORE_SETTLE_COMMIT)
     settle(claim, answer.attempt, result)
     reach(Point.AFTER_SETTLE)
+    if _opens_breaker(work, result):
+        _tell_held(claim)
     return result.outcome.result
 
 
@@ -121,14 +123,15 @@ def _prepare(work: _Work) -> str | None:
     return None
 
 
-def _send(work: _Work, attempt: int) -> _Result:
-    started = time.monotonic()
-    outgoing = replace(work.outgoing, attempt=attempt)
+def _send(work: _Work, answer: gate.Answer) -> _Result:
+    outgoing = replace(work.outgoing, attempt=answer.attempt)
+    start_by = answer.asked_at + settings.FIRST_BYTE_SECONDS
     try:
+        if time.monotonic() > start_by:
+            # Stopped, or its answer was slow: what the gate judged may not hold any more.
+            raise ChannelError("too_late", sent=Sent.NO, fault=Fault.GATEWAY)
         provider_id = work.adapter.send(
-            outgoing,
-            start_by=started + settings.FIRST_BYTE_SECONDS,
-            deadline=started + settings.SEND_DEADLINE_SECONDS,
+            outgoing, start_by=start_by, deadline=answer.asked_at + settings.SEND_DEADLINE_SECONDS
         )
     except ChannelError as error:
         outcome = retries.outcome(
@@ -137,7 +140,7 @@ def _send(work: _Work, attempt: int) -> _Result:
             failures=work.failures,
             jitter=random.random(),  # noqa: S311 - a spread, not a secret
         )
-        log.info("message %s attempt %s: %s (%s)", outgoing.message_id, attempt, outcome.result, error.code)
+        log.info("message %s attempt %s: %s (%s)", outgoing.message_id, answer.attempt, outcome.result, error.code)
         return _Result(outcome, None, error.code, error.detail)
     except Exception as error:
         # Nobody knows how far it came, so it is in doubt.
@@ -151,6 +154,17 @@ def settle(claim: Claim, attempt: int, result: _Result) -> None:
     """Write what became of an attempt; retried while the database is away, then left to the evidence."""
     if not _insist(lambda: _settle(claim, attempt, result)):
         log.error("message %s attempt %s was not settled", claim.message_id, attempt)
+
+
+def _opens_breaker(work: _Work, result: _Result) -> bool:
+    """Whether this failure is the one that holds the lane (SQL: engine_settle)."""
+    failed = result.outcome.result == "unknown" or result.outcome.lane_wait > 0
+    return failed and work.failures + 1 >= rules.BREAKER_FAILURES
+
+
+def _tell_held(claim: Claim) -> None:
+    log.warning("lane %s is held: its gateway fails", claim.channel_id)
+    _insist(lambda: services.record_hold(claim.channel_id, rules.BREAKER_HOLD, now=db.database_now()))
 
 
 def _insist(statement: Callable[[], None]) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
@@ -33,12 +34,16 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The verdict, the code of the rule that binds, until when, and the attempt that ``go`` has begun."""
+    """The verdict, the code of the rule that binds, until when, and the attempt that ``go`` has begun.
+
+    ``asked_at``: monotonic, from before the question: whatever delays the answer counts as delay after it.
+    """
 
     verdict: Verdict
     code: str
     until: datetime | None
     attempt: int
+    asked_at: float = field(default=0.0, compare=False)
 
 
 def busy_seconds() -> float:
@@ -70,6 +75,7 @@ def ask(claim: Claim, provider_id: str | None) -> Answer:
 
 
 def _ask(claim: Claim, provider_id: str | None, *, figures_fresh: bool) -> Answer:
+    asked_at = time.monotonic()
     verdict, code, until, attempt = db.row(
         "SELECT verdict, code, until_at, attempt FROM engine_gate(%s, %s, %s, %s, %s, %s, %s)",
         [
@@ -82,4 +88,4 @@ def _ask(claim: Claim, provider_id: str | None, *, figures_fresh: bool) -> Answe
             figures_fresh,
         ],
     )
-    return Answer(Verdict(verdict), code, until, attempt or 0)
+    return Answer(Verdict(verdict), code, until, attempt or 0, asked_at)

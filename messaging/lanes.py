@@ -25,9 +25,9 @@ FROM channels, (SELECT timestamptz '1970-01-01 00:00+00' AS long_ago) AS times W
 ON CONFLICT (channel_id) DO NOTHING
 """
 
-# "used" is of its day: it starts again where a later day begins, and never where only the zone moved.
+# "used" is of its day: it starts again once that day has ended, and never where only the zone moved.
 _SET_FIGURES = """
-UPDATE lanes SET used = CASE WHEN day_starts_at < %(day)s THEN 0 ELSE used END,
+UPDATE lanes SET used = CASE WHEN day_ends_at <= clock_timestamp() THEN 0 ELSE used END,
     (gap, gap_jitter, broadcast_gap, broadcast_gap_jitter, open_from, open_until, day_starts_at, day_ends_at,
      cap_soft, cap_hard) = (%(0)s, %(1)s, %(2)s, %(3)s, %(4)s, %(5)s, %(6)s, %(7)s, %(8)s, %(9)s)
 WHERE channel_id = %(channel)s
@@ -138,7 +138,7 @@ def refresh_figures(channel_id: UUID) -> None:
             pace_scale=settings.PACE_SCALE,
         )
         values = {str(place): value for place, value in enumerate(astuple(figures))}
-        db.rows(_SET_FIGURES, {**values, "day": figures.day_starts_at, "channel": channel_id})
+        db.rows(_SET_FIGURES, {**values, "channel": channel_id})
 
 
 def facts_of(channel: Channel) -> policy.Facts:

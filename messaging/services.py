@@ -47,7 +47,12 @@ def set_connected(channel_id: UUID, *, connected: bool, now: datetime) -> None:
 def add_hold(channel_id: UUID, code: str, *, now: datetime) -> None:
     """Stop a lane until the hold is removed. Messages stay queued and say the code."""
     if lanes.set_hold(channel_id, code, on=True):
-        _record(channel_id, "channel.status", events.SYSTEM, now, {"hold": code, "to": "held"})
+        record_hold(channel_id, code, now=now)
+
+
+def record_hold(channel_id: UUID, code: str, *, now: datetime) -> None:
+    """Tell that a lane is held, and by what."""
+    _record(channel_id, "channel.status", events.SYSTEM, now, {"hold": code, "to": "held"})
 
 
 def remove_hold(channel_id: UUID, code: str, *, now: datetime) -> None:

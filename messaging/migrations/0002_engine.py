@@ -39,6 +39,9 @@ BEGIN
     verdict := 'stale'; code := 'stale';
   ELSIF s.state IN ('canceled', 'ended') THEN
     verdict := 'never'; code := 'broadcast_canceled';
+  ELSIF m.priority = 2 AND m.contact_id IS NULL THEN
+    -- Whoever was erased can't be asked whether he may be written to.
+    verdict := 'never'; code := 'contact_erased';
   ELSIF m.priority > 0 AND c.is_blocked THEN
     verdict := 'never'; code := 'contact_blocked';
   ELSIF m.priority > 0 AND c.is_on_hold THEN

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 
+from audience.models import Contact
 from messaging import adapters, db, lanes, services, streams
 from messaging.adapters import Found, Outgoing, ParsedEvent
 from messaging.models import Channel, Lane, Message, Stream
@@ -80,11 +81,16 @@ class Lab:
 
     def feed(self, stream: Stream, number: int) -> list[Message]:
         pages = [
-            streams.Page(new_id(), None, f"55119999900{place:02}", f"texto {place}", place) for place in range(number)
+            streams.Page(new_id(), self.person(place).pk, f"55119999900{place:02}", f"texto {place}", place)
+            for place in range(number)
         ]
         streams.feed(stream=stream, channel_id=self.channel.pk, page=pages)
         fed = Message.objects.of(self.organization).in_bulk([item.id for item in pages])
         return [fed[item.id] for item in pages]
+
+    def person(self, place: int) -> Contact:
+        found, _ = Contact.unscoped.get_or_create(organization=self.organization, identity=f"55119999900{place:02}")
+        return found
 
     def lane(self, **changes: Any) -> dict[str, Any]:
         """The lane's row; with changes, what a test makes of it first ("any_at" etc. in SQL)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -223,3 +224,38 @@ def test_a_hundred_messages_take_at_least_160_seconds(lab: Lab) -> None:
 def test_what_is_committed_survives_a_crash_of_the_server(lab: Lab) -> None:
     # Whatever the server's own default is: else a message that has left could be forgotten and sent again.
     assert db.row("SHOW synchronous_commit") == ("on",)
+
+
+def test_a_broadcasts_message_to_who_was_erased_is_skipped(lab: Lab) -> None:
+    (message,) = lab.feed(lab.stream(), 1)
+    Contact.objects.of(lab.organization).delete()
+    assert ask(lab).code == "contact_erased"
+    message.refresh_from_db()
+    assert (message.status, message.contact_id) == ("skipped", None)
+
+
+def test_a_zone_that_moves_gives_nothing_back(lab: Lab) -> None:
+    lab.lane(used="300")
+    for zone in ("Asia/Tokyo", "Europe/Lisbon", "America/Los_Angeles", "Pacific/Kiritimati"):
+        lab.organization.time_zone = zone
+        lab.organization.save()
+        lanes.refresh_figures(lab.channel.pk)
+        assert lab.lane()["used"] == 300
+
+
+def test_what_is_late_after_the_gate_does_not_leave(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    message = lab.queue()
+    claim = lab.claim()
+    ask_now = gate.ask
+
+    def stopped_meanwhile(claim: lanes.Claim, provider_id: str | None) -> gate.Answer:
+        answer = ask_now(claim, provider_id)
+        # As if the process had been stopped for three seconds while the answer was on its way.
+        return replace(answer, asked_at=answer.asked_at - 3)
+
+    monkeypatch.setattr(gate, "ask", stopped_meanwhile)
+    assert delivery.deliver(claim) == "not_sent"
+    message.refresh_from_db()
+    assert (message.status, message.error_code, message.faults) == ("queued", "too_late", 0)
+    assert lab.adapter.sent == []
+    assert lab.lane()["used"] == 0

@@ -85,6 +85,8 @@ def test_a_burst_of_faults_holds_the_lane_until_somebody_lets_go(lab: Lab) -> No
         deliver(lab)
         lab.rested()
     assert lab.lane()["holds"] == ["gateway_failing"]
+    told = Event.objects.get(type="channel.status")
+    assert told.data == {"hold": "gateway_failing", "to": "held"}
     assert lanes.claim(limit=10) == []
     assert lanes.set_hold(lab.channel.pk, "gateway_failing", on=False)
     # On trial: one more failure, and it is held again.
