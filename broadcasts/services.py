@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import logging
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from uuid import UUID
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
@@ -24,6 +25,8 @@ from messaging.faults import Point, reach
 from messaging.models import Channel, Message, Stream
 from permissions import ids
 from permissions.models import ApiKey, Organization, User
+
+log = logging.getLogger(__name__)
 
 Status = Broadcast.Status
 
@@ -85,7 +88,7 @@ def compose(
 def launch_due(*, now: datetime) -> int:
     """Begin queued broadcasts, or pause those that lost the right to meanwhile; how many began."""
     queued = Broadcast.unscoped.filter(status=Status.QUEUED).order_by("created_at").values_list("pk", "stream_id")
-    return sum(_launch(broadcast_id, stream_id, now) for broadcast_id, stream_id in queued[:_AT_ONCE])
+    return each(queued[:_AT_ONCE], partial(_launch, now=now))
 
 
 def complete_finished(*, now: datetime) -> int:
@@ -95,14 +98,30 @@ def complete_finished(*, now: datetime) -> int:
     done = Q(~Exists(pending), ~Exists(unfinished))
     over = Q(Exists(pending), expires_at__lte=now)
     due = Broadcast.unscoped.filter(done | over, status__in=[Status.SENDING, Status.PAUSED]).order_by("created_at")
-    return sum(_finish(*row, now) for row in due.values_list("pk", "stream_id")[:_AT_ONCE])
+    return each(due.values_list("pk", "stream_id")[:_AT_ONCE], partial(_finish, now=now))
 
 
 def pause_unentitled(*, now: datetime) -> int:
     """Pause running broadcasts whose owner lost the right, those wholly fed included; how many."""
     running = Broadcast.unscoped.filter(status=Status.SENDING).select_related("owner", "group")
     lost = [broadcast for broadcast in running if not drafts.may_send(broadcast.owner, broadcast.group)]
-    return sum(_pause_unentitled(broadcast.pk, broadcast.stream_id, now) for broadcast in lost)
+    return each([(broadcast.pk, broadcast.stream_id) for broadcast in lost], partial(_pause_unentitled, now=now))
+
+
+def each(rows: Iterable[tuple[UUID, UUID]], work: Callable[[UUID, UUID], int]) -> int:
+    """Do one broadcast after the other; the sum of what ``work`` says.
+
+    The fault of one stops no other: it is tried again at the next turn. A database that is away stops all.
+    """
+    done = 0
+    for broadcast_id, stream_id in rows:
+        try:
+            done += work(broadcast_id, stream_id)
+        except (OperationalError, InterfaceError):
+            raise
+        except Exception:
+            log.exception("broadcast %s stays for the next turn", broadcast_id)
+    return done
 
 
 def pause(*, broadcast: Broadcast, actor: Actor, now: datetime) -> Broadcast:
@@ -165,7 +184,7 @@ def pause_locked(stream: Stream, broadcast: Broadcast, *, code: str, actor: Acto
 
 
 @transaction.atomic
-def _launch(broadcast_id: UUID, stream_id: UUID, now: datetime) -> bool:
+def _launch(broadcast_id: UUID, stream_id: UUID, *, now: datetime) -> bool:
     found = tried(broadcast_id, stream_id)
     if found is None:
         return False
@@ -184,7 +203,7 @@ def _launch(broadcast_id: UUID, stream_id: UUID, now: datetime) -> bool:
 
 
 @transaction.atomic
-def _pause_unentitled(broadcast_id: UUID, stream_id: UUID, now: datetime) -> bool:
+def _pause_unentitled(broadcast_id: UUID, stream_id: UUID, *, now: datetime) -> bool:
     found = tried(broadcast_id, stream_id)
     if found is None:
         return False
@@ -208,7 +227,7 @@ def _obstacle(broadcast: Broadcast, now: datetime) -> PauseCode | None:
 
 
 @transaction.atomic
-def _finish(broadcast_id: UUID, stream_id: UUID, now: datetime) -> bool:
+def _finish(broadcast_id: UUID, stream_id: UUID, *, now: datetime) -> bool:
     found = tried(broadcast_id, stream_id)
     if found is None:
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -278,6 +278,21 @@ def test_an_owner_who_lost_the_right_pauses_what_is_wholly_fed(shop: Shop) -> No
     assert shop.fresh(broadcast).pause_code == "owner_without_right"
     assert Stream.objects.of(shop.organization).get().state == "paused"
     assert services.pause_unentitled(now=timezone.now()) == 0
+
+
+def test_the_fault_of_one_broadcast_stops_no_other(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.add_people(1)
+    broken, sound = shop.compose(), shop.compose()
+    obstacle = services._obstacle
+
+    def fails_for_one(broadcast: Broadcast, now: datetime) -> object:
+        if broadcast.pk == broken.pk:
+            raise LookupError
+        return obstacle(broadcast, now)
+
+    monkeypatch.setattr(services, "_obstacle", fails_for_one)
+    assert services.launch_due(now=timezone.now()) == 1
+    assert (shop.fresh(broken).status, shop.fresh(sound).status) == ("queued", "sending")
 
 
 def _take_away(shop: Shop, what: str) -> None:
