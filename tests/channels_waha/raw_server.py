@@ -85,6 +85,11 @@ class RawServer:
         for thread in (self._accepting, *self._threads):
             thread.join(_SECONDS)
 
+    def wait_until_idle(self) -> None:
+        """Return when each script begun so far has ended and its connection is closed."""
+        for thread in tuple(self._threads):
+            thread.join(_SECONDS)
+
     def _accept(self) -> None:
         while not self.over.is_set():
             try:
