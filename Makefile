@@ -62,7 +62,7 @@ simulator: install
 	$(TIED) -m simulator --port $${SIMULATOR_PORT:-3001} $(ARGS)
 
 messages: install
-	$(BIN)/python manage.py makemessages --locale pt_BR --no-location --ignore .venv --ignore var $(ARGS)
+	$(BIN)/python manage.py makemessages --locale pt_BR --no-location --no-wrap --ignore .venv --ignore var $(ARGS)
 	$(BIN)/python manage.py compilemessages --ignore .venv
 
 lock: install

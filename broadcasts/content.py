@@ -5,17 +5,37 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from uuid import UUID
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from broadcasts import variations
 from broadcasts.refusals import Refused
-from broadcasts.variations import Choice, Placeholder, Template, VariationError
+from broadcasts.variations import Choice, Fault, Placeholder, Template, VariationError
 
 # The one personal value that is no attribute: the contact's name, or the one on the group's line.
 NAME = "nome"
+# Far above what anybody writes: a dispatcher that all tenants share reads them again after a restart.
+MAX_VARIATIONS = 50
+MAX_SOURCE_IN_ALL = 65_536
+
+
+# What the author is told; the pure module speaks English, to programs.
+_FAULTS: dict[Fault, Promise] = {
+    Fault.BLANK: gettext_lazy("nothing of this text can be seen"),
+    Fault.TOO_LONG: gettext_lazy("the text is too long"),
+    Fault.TOO_DEEP: gettext_lazy("too many braces stand in one another"),
+    Fault.FORBIDDEN_CHARACTER: gettext_lazy("this character can't be sent"),
+    Fault.UNBALANCED_BRACE: gettext_lazy("this brace has no partner; a brace that is meant is written \\{ or \\}"),
+    Fault.LONE_BRACES: gettext_lazy("these braces hold no choice; braces that are meant are written \\{ and \\}"),
+    Fault.JSON_LIKE: gettext_lazy("this looks like JSON; braces that are meant are written \\{ and \\}"),
+    Fault.EMPTY_OPTION: gettext_lazy("an option or a fallback is empty"),
+    Fault.BAD_PLACEHOLDER: gettext_lazy("this is no variable: {{name}} or {{name|fallback}}"),
+    Fault.UNKNOWN_PLACEHOLDER: gettext_lazy("there is no variable of this name"),
+}
 
 
 @dataclass(frozen=True)
@@ -57,8 +77,23 @@ class Bound:
 
 
 def stored(texts: Sequence[str], variables: Mapping[str, str]) -> Content:
-    """The content of a broadcast that was accepted before."""
-    return Content(tuple(variations.parse(text) for text in texts), _given(variables))
+    """The content of a broadcast that was accepted before; understood once, for it never changes."""
+    return _stored(tuple(texts), tuple(variables.items()))
+
+
+@lru_cache(maxsize=64)
+def _stored(texts: tuple[str, ...], variables: tuple[tuple[str, str], ...]) -> Content:
+    return Content(tuple(variations.parse(text) for text in texts), _given(dict(variables)))
+
+
+def require_bounded(texts: Sequence[str]) -> None:
+    """Refuse what would cost more to understand than any broadcast needs, before any of it is parsed."""
+    if len(texts) > MAX_VARIATIONS:
+        detail = _("At most %(most)d variations are possible.") % {"most": MAX_VARIATIONS}
+        raise Refused("invalid_variation", detail, "variations")
+    if sum(map(len, texts)) > MAX_SOURCE_IN_ALL:
+        detail = _("The variations have more than %(most)d characters together.") % {"most": MAX_SOURCE_IN_ALL}
+        raise Refused("invalid_variation", detail, "variations")
 
 
 def read(texts: Sequence[str], variables: Mapping[str, str], *, attributes: Collection[str]) -> Content:
@@ -97,7 +132,7 @@ def _template(place: int, text: str, known: Collection[str]) -> Template:
             "number": place + 1,
             "line": error.line,
             "column": error.column,
-            "message": error.message,
+            "message": _FAULTS[error.code],
         }
         raise Refused("invalid_variation", detail, f"variations.{place}") from error
 

@@ -83,6 +83,7 @@ def may_send(owner: User, group: Group) -> bool:
 def _content(
     texts: Sequence[str], variables: Mapping[str, str], organization: Organization, audience: Audience
 ) -> Content:
+    content.require_bounded(texts)
     names = (name for name in content.names_in(texts) if name != content.NAME and name not in variables)
     # The first that nobody has ends the search: the text is refused for it.
     known = takewhile(lambda name: audience.has_attribute(organization_id=organization.pk, name=name), names)

@@ -186,6 +186,9 @@ def test_nobody_to_reach_is_refused_and_leaves_nothing(shop: Shop) -> None:
         ({"variations": (*TEXTS[:4], "{Oi|Olá {{nome}}")}, "invalid_variation", "variations.4"),
         ({"variations": (*TEXTS[:4], "Oi {{apelido}}")}, "invalid_variation", "variations.4"),
         ({"variations": (*TEXTS[:4], "{|}")}, "invalid_variation", "variations.4"),
+        # Refused before any of it is parsed: these took a web thread ten seconds.
+        ({"variations": tuple(f"Oi {n}" for n in range(51))}, "invalid_variation", "variations"),
+        ({"variations": (*TEXTS[:4], "{a|b}" * 3000, *["{a|b}" * 3000] * 4)}, "invalid_variation", "variations"),
         ({"variations": ("", *TEXTS[:4])}, "invalid_variation", "variations.0"),
         ({"group": "grp_nenhum"}, "group_not_found", "group_id"),
         ({"channels": ["ch_nenhum"]}, "channel_not_found", "channel_ids"),
