@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+import re
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import environ
@@ -32,6 +33,38 @@ def flag(name: str) -> bool:
 def whole(name: str, default: int) -> int:
     """A whole number of 0 or more."""
     return _number(name, int, default, "a whole number of 0 or more", lambda value: value >= 0)
+
+
+def counting(name: str, default: int) -> int:
+    """A whole number of 1 or more."""
+    return _number(name, int, default, "a whole number of 1 or more", lambda value: value >= 1)
+
+
+def choice(name: str, default: str, known: Collection[str]) -> str:
+    """One of the known words, in any case."""
+    value = text(name, default).upper()
+    if value not in known:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(known)}")
+    return value
+
+
+def matching(name: str, default: str, pattern: str, kind: str) -> str:
+    """A text of a form; ``kind`` says which, for whoever got it wrong."""
+    value = text(name, default)
+    if not re.fullmatch(pattern, value, re.ASCII):
+        raise ImproperlyConfigured(f"{name} must be {kind}")
+    return value
+
+
+def database(name: str, default: str) -> dict[str, Any]:
+    """A PostgreSQL database by its URL, as Django wants it."""
+    value = text(name, default)
+    if urlsplit(value).scheme not in {"postgres", "postgresql"}:
+        raise ImproperlyConfigured(f"{name} must name a PostgreSQL database (postgres://…)")
+    try:
+        return dict(environ.Env.db_url_config(value))
+    except (ValueError, KeyError) as error:
+        raise ImproperlyConfigured(f"{name} must name a PostgreSQL database (postgres://…)") from error
 
 
 def positive(name: str, default: float) -> float:

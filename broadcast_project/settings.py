@@ -6,7 +6,6 @@ import secrets
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import environ
 from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
 from django.urls import reverse_lazy
@@ -30,7 +29,9 @@ def _kept_secret(name: str) -> str:
 # Django
 DEBUG = environment.flag("DEBUG")
 SECRET_KEY = _kept_secret("SECRET_KEY")
-FIELD_ENCRYPTION_KEYS = [key for key in _kept_secret("FIELD_ENCRYPTION_KEYS").split(",") if key]
+FIELD_ENCRYPTION_KEYS = [key for key in _kept_secret("FIELD_ENCRYPTION_KEYS").split(",") if key.strip()]
+if not FIELD_ENCRYPTION_KEYS:
+    raise ImproperlyConfigured("FIELD_ENCRYPTION_KEYS must hold at least one key")
 PORT = environment.whole("PORT", 8000)
 PUBLIC_BASE_URL = environment.url("PUBLIC_BASE_URL", f"http://127.0.0.1:{PORT}")
 # Where WAHA reaches us; other than PUBLIC_BASE_URL inside a private network.
@@ -131,15 +132,11 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if environment.fla
 SILENCED_SYSTEM_CHECKS = ["security.W008"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 # Of one key, all web processes together.
-API_REQUESTS_PER_MINUTE = environment.whole("API_REQUESTS_PER_MINUTE", 600)
+API_REQUESTS_PER_MINUTE = environment.counting("API_REQUESTS_PER_MINUTE", 600)
 WEBHOOK_MAX_BYTES = 10 * 1024 * 1024
 
 # PostgreSQL, always
-DATABASES = {
-    "default": environ.Env.db_url_config(environment.text("DATABASE_URL") or embedded.addresses(STATE_DIR).database_url)
-}
-if "postgresql" not in DATABASES["default"]["ENGINE"]:
-    raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL database (postgres://…)")
+DATABASES = {"default": environment.database("DATABASE_URL", embedded.addresses(STATE_DIR).database_url)}
 DATABASES["default"] |= {
     "CONN_MAX_AGE": 0,
     # After a database restart every pooled connection would fail once without it.
@@ -147,7 +144,7 @@ DATABASES["default"] |= {
     "OPTIONS": {
         # What the URL says after its question mark: sslmode, or the folder of a Unix socket.
         **DATABASES["default"].get("OPTIONS", {}),
-        "pool": {"min_size": 1, "max_size": environment.whole("DATABASE_POOL_SIZE", 8), "timeout": 10},
+        "pool": {"min_size": 1, "max_size": environment.counting("DATABASE_POOL_SIZE", 8), "timeout": 10},
         # Django's default is never to prepare; the engine's statements halve PostgreSQL's time by it.
         "prepare_threshold": 5,
         # "It is leaving" must survive a crash of the server, whatever the server's own default: with
@@ -159,7 +156,9 @@ DATABASES["default"] |= {
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Redis or Valkey: a doorbell, never the memory
-REDIS_URL = environment.text("REDIS_URL") or embedded.addresses(STATE_DIR).redis_url
+REDIS_URL = environment.matching(
+    "REDIS_URL", embedded.addresses(STATE_DIR).redis_url, r"rediss?://\S+", "a redis:// or rediss:// URL"
+)
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
@@ -204,9 +203,9 @@ CELERY_ENABLE_UTC = True
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 
 # The engine. Flow tests shorten these; the pace itself is messaging.rules.
-SEND_WORKER_RATE = environment.text("SEND_WORKER_RATE", "100/s")
+SEND_WORKER_RATE = environment.matching("SEND_WORKER_RATE", "100/s", r"[1-9]\d*/[smh]", "a rate such as 100/s")
 DISPATCH_TICK_SECONDS = environment.positive("DISPATCH_TICK_SECONDS", 0.15)
-DISPATCH_BACKLOG = environment.whole("DISPATCH_BACKLOG", 200)
+DISPATCH_BACKLOG = environment.counting("DISPATCH_BACKLOG", 200)
 CLAIM_LEASE_SECONDS = environment.positive("CLAIM_LEASE_SECONDS", 20)
 SEND_DEADLINE_SECONDS = environment.positive("SEND_DEADLINE_SECONDS", 20)
 FIRST_BYTE_SECONDS = environment.positive("FIRST_BYTE_SECONDS", 2)
@@ -215,8 +214,8 @@ ECHO_PATIENCE_SECONDS = environment.positive("ECHO_PATIENCE_SECONDS", 30)
 FEED_AHEAD_SECONDS = environment.positive("FEED_AHEAD_SECONDS", 40)
 # Multiplies every gap; below 1 a number is driven faster than its rules (messaging.W001 warns).
 PACE_SCALE = environment.positive("PACE_SCALE", 1)
-BEAT_SECONDS = environment.whole("BEAT_SECONDS", 60)
-WEBHOOK_RETENTION_DAYS = environment.whole("WEBHOOK_RETENTION_DAYS", 90)
+BEAT_SECONDS = environment.counting("BEAT_SECONDS", 60)
+WEBHOOK_RETENTION_DAYS = environment.counting("WEBHOOK_RETENTION_DAYS", 90)
 # Tests of crashes kill the process at a named point: "after_gate_commit", or "after_gate_commit:3".
 FAULT_POINT = environment.text("FAULT_POINT")
 
@@ -253,7 +252,10 @@ LOGGING = {
     "handlers": {
         "console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["redact"]},
     },
-    "root": {"handlers": ["console"], "level": environment.text("LOG_LEVEL", "INFO")},
+    "root": {
+        "handlers": ["console"],
+        "level": environment.choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR")),
+    },
     # Two lines a task, thousands of tasks a minute: the rows tell what happened.
     "loggers": {
         "celery.app.trace": {"level": "WARNING"},

@@ -8,6 +8,8 @@ from django.conf import settings
 from django.core import checks
 from django.core.checks import CheckMessage, Tags, register
 
+from messaging.faults import Point
+
 
 @register(Tags.security, deploy=True)
 def check_pace(**_options: Any) -> list[CheckMessage]:
@@ -16,6 +18,17 @@ def check_pace(**_options: Any) -> list[CheckMessage]:
         return []
     hint = "Unset PACE_SCALE. It is below 1 in tests against the simulator only."
     return [checks.Warning("PACE_SCALE drives numbers faster than the anti-ban rules.", hint=hint, id="messaging.W001")]
+
+
+@register()
+def check_fault_point_name(**_options: Any) -> list[CheckMessage]:
+    """A point that does not exist would let a test of crashes pass without a crash."""
+    name, _, nth = settings.FAULT_POINT.partition(":")
+    if not name or (name in set(Point) and (not nth or nth.isdecimal())):
+        return []
+    return [
+        checks.Error(f"FAULT_POINT names no point: {name}", hint="See messaging.faults.Point.", id="messaging.E001")
+    ]
 
 
 @register(Tags.security, deploy=True)

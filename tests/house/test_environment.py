@@ -58,6 +58,15 @@ def test_a_whole_environment_loads() -> None:
         ({"WAHA_BASE_URL": "waha:3000", "WAHA_API_KEY": "k"}, "WAHA_BASE_URL"),
         ({"PUBLIC_BASE_URL": "broadcast.example"}, "PUBLIC_BASE_URL"),
         ({"SEND_DEADLINE_SECONDS": "0"}, "SEND_DEADLINE_SECONDS"),
+        ({"FIELD_ENCRYPTION_KEYS": ","}, "FIELD_ENCRYPTION_KEYS"),
+        ({"DATABASE_URL": "garbage"}, "DATABASE_URL"),
+        ({"REDIS_URL": "foo"}, "REDIS_URL"),
+        ({"LOG_LEVEL": "LOUD"}, "LOG_LEVEL"),
+        ({"SEND_WORKER_RATE": "banana"}, "SEND_WORKER_RATE"),
+        ({"SEND_WORKER_RATE": "0/s"}, "SEND_WORKER_RATE"),
+        ({"DATABASE_POOL_SIZE": "0"}, "DATABASE_POOL_SIZE"),
+        ({"BEAT_SECONDS": "0"}, "BEAT_SECONDS"),
+        ({"WEBHOOK_RETENTION_DAYS": "0"}, "WEBHOOK_RETENTION_DAYS"),
     ],
 )
 def test_half_configured_fails_at_start_and_names_the_variable(environment: dict[str, str], name: str) -> None:
