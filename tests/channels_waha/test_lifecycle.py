@@ -334,3 +334,19 @@ class TestPairNumber:
         settings.WAHA_BASE_URL = "http://127.0.0.1:9"
         with pytest.raises(CommandError, match="waha_refused"):
             self.run("--organization", session.organization.slug)
+
+    @pytest.mark.parametrize(
+        ("given", "named"),
+        [
+            ({"name": " "}, "--name"),
+            ({"name": "x" * 400}, "--name"),
+            ({"qr_file": Path("/nowhere/qr.png")}, "--qr-file"),
+            ({"qr_file": Path("/")}, "--qr-file"),
+        ],
+    )
+    def test_a_wrong_argument_is_named_before_anything_is_made(self, given: dict[str, Any], named: str) -> None:
+        organization = OrganizationFactory.create()
+        options = {"organization": organization.slug, "name": "Balcão", **given}
+        with pytest.raises(CommandError, match=named):
+            call_command("pair_number", **options)
+        assert not ChannelSession.objects.of(organization).exists()

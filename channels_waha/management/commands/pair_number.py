@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import time
 from argparse import ArgumentParser
 from pathlib import Path
@@ -21,6 +22,7 @@ from permissions.models import Organization
 
 Status = ChannelSession.Status
 _LOOK_EVERY_SECONDS = 1.0
+_LONGEST_NAME = 120
 
 
 class Command(BaseCommand):
@@ -35,6 +37,8 @@ class Command(BaseCommand):
         parser.add_argument("--wait", type=float, default=120.0, metavar="SECONDS", help="give up after")
 
     def handle(self, **options: Any) -> None:
+        _require_name(options["name"])
+        _require_writable(options["qr_file"])
         session = self._session(options["organization"], options["name"])
         try:
             session = lifecycle.connect(session)
@@ -91,3 +95,14 @@ class Command(BaseCommand):
         if qr_file is not None:
             code.save(str(qr_file), kind="png", scale=6, border=4)
         return value
+
+
+def _require_name(name: str) -> None:
+    if not 1 <= len(name.strip()) <= _LONGEST_NAME:
+        raise CommandError(f"--name: 1 to {_LONGEST_NAME} characters")
+
+
+def _require_writable(path: Path | None) -> None:
+    """Before anything is made, here or at WAHA."""
+    if path is not None and (path.is_dir() or not os.access(path.parent, os.W_OK)):
+        raise CommandError(f"--qr-file: {path} can't be written")
