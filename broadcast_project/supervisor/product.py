@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import socket
 import sys
@@ -52,8 +53,9 @@ def taken(port: int, *, host: str = "127.0.0.1") -> bool:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
-        except OSError:
-            return True
+        except OSError as error:
+            # Anything else than "in use" is for the server itself to say: a HOST that is no address of ours.
+            return error.errno == errno.EADDRINUSE
     return False
 
 

@@ -55,6 +55,8 @@ def test_a_window_is_set_and_audited(lab: Lab, root: User) -> None:
         ("declare_age", {"since": "2019-05-01", "reason": " "}, "--reason"),
         ("set_window", {"opens": "8h", "closes": "20:00"}, "--opens"),
         ("set_window", {"opens": "08:00", "closes": "25:00"}, "--closes"),
+        ("set_window", {"opens": "07:00+03:00", "closes": "20:00"}, "--opens"),
+        ("set_window", {"opens": "07:00:30", "closes": "20:00"}, "--opens"),
     ],
 )
 def test_a_wrong_argument_is_named(lab: Lab, root: User, command: str, given: dict[str, Any], name: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import time
+from datetime import datetime, time
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -34,7 +34,10 @@ class Command(BaseCommand):
 
 
 def _moment(name: str, text: str) -> time:
+    if text == "24:00":
+        return time(0)
     try:
-        return time(0) if text == "24:00" else time.fromisoformat(text)
+        # Hours and minutes alone: the zone is the organization's.
+        return datetime.strptime(text, "%H:%M").time()
     except ValueError as error:
         raise CommandError(f"{name}: {text} is not a time (HH:MM)") from error
