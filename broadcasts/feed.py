@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from uuid import UUID
 
 from django.conf import settings
@@ -69,11 +70,11 @@ def run(*, now: datetime) -> int:
     """Feed every lane whose time has come; how many messages were queued. One query where none has."""
     due = Feed.unscoped.filter(feed_at__lte=now, broadcast__status=Broadcast.Status.SENDING).order_by("feed_at")
     rows = due.values_list("broadcast_id", "broadcast__stream_id")[:_AT_ONCE]
-    return sum(_feed(broadcast_id, stream_id, now) for broadcast_id, stream_id in dict.fromkeys(rows))
+    return services.each(dict.fromkeys(rows), partial(_feed, now=now))
 
 
 @transaction.atomic
-def _feed(broadcast_id: UUID, stream_id: UUID, now: datetime) -> int:
+def _feed(broadcast_id: UUID, stream_id: UUID, *, now: datetime) -> int:
     found = services.tried(broadcast_id, stream_id)
     if found is None:
         return 0

@@ -15,6 +15,7 @@ from django.utils import timezone
 from audience import consent
 from audience.models import Contact
 from broadcasts import content, feed, services
+from broadcasts.content import Content
 from broadcasts.models import Broadcast, Feed
 from events import services as events
 from events.models import Event
@@ -135,6 +136,23 @@ def test_nobody_left_means_no_more_turns(shop: Shop) -> None:
     assert Feed.objects.of(shop.organization).get().feed_at is None
 
 
+def test_a_broadcast_that_cannot_be_fed_holds_up_no_other(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.add("+5511999990001")
+    broken, good = shop.launched(), shop.launched()
+    right = content.stored
+
+    def stored(texts: list[str], variables: dict[str, str]) -> Content:
+        if variables:
+            raise ValueError("a text of an older release")
+        return right(texts, variables)
+
+    Broadcast.objects.of(shop.organization).filter(pk=broken.pk).update(variables={"a": "b"})
+    monkeypatch.setattr(content, "stored", stored)
+
+    assert feed.run(now=timezone.now()) == 1
+    assert (shop.counts(broken), shop.counts(good)) == ({"pending": 1}, {"queued": 1})
+
+
 def test_nothing_due_costs_one_query_each(shop: Shop) -> None:
     shop.add("+5511999990001")
     shop.fed()
@@ -214,6 +232,16 @@ def test_a_text_that_grew_too_long_is_not_sent(shop: Shop) -> None:
     feed.run(now=timezone.now())
 
     assert shop.states(broadcast) == [("skipped", "text_too_long")]
+
+
+def test_freeze_and_feed_measure_a_text_alike(shop: Shop) -> None:
+    for place, number in enumerate((4095, 4096)):
+        shop.add(f"+551199999000{place}", attributes={"obs": "😀" * number})
+    broadcast = shop.fed(variations=[f"{mark}{{{{obs}}}}" for mark in "abcde"])
+
+    assert shop.states(broadcast) == [("fed", ""), ("excluded", "text_too_long")]
+    (message,) = shop.messages(broadcast)
+    assert len(message.text) == 4096
 
 
 def test_an_erased_person_gets_nothing(shop: Shop) -> None:
