@@ -1,6 +1,6 @@
 r"""The little language of a broadcast's text.
 
-    {{name}}  {{name|fallback}}    a value of the person, put in last, never parsed
+    {{name}}  {{name|fallback}}    a value of the person, put in last, never parsed; blanks around both are not said
     {a|b|c}                        one of them; may nest
     \{  \}  \|                     the plain character; any other backslash is itself
 
@@ -138,12 +138,8 @@ def distinct(texts: Iterable[str | Template]) -> int:
 
 
 def text_length(text: str) -> int:
-    """Length as WhatsApp's clients count it: UTF-16 code units (an emoji is 2 or more).
-
-    Never less than the characters of PostgreSQL or Python, so what fits by this
-    count fits by theirs.
-    """
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+    """Length in characters (Unicode code points), as WhatsApp's limit and PostgreSQL's char_length count."""
+    return len(text)
 
 
 def is_blank(text: str) -> bool:
@@ -246,7 +242,7 @@ class _Parser:
         if fallback is None:
             self.required.add(name)
         else:
-            fallback = _ESCAPED.sub(r"\1", fallback)
+            fallback = _ESCAPED.sub(r"\1", fallback.strip())
             if is_blank(fallback):
                 raise self._fault(Fault.EMPTY_OPTION, "the fallback is empty", found.start(2))
         self.names.setdefault(name)
@@ -265,7 +261,7 @@ class _Parser:
             raise self._fault(Fault.UNBALANCED_BRACE, "this } closes nothing; write \\}", at)
         opened = self.stack[-1]
         if not opened.options:
-            raise self._lone(opened.at)
+            raise self._lone(opened, at)
         self._end_option(at)
         self.stack.pop()
         self.stack[-1].nodes.append(Choice(opened.number, tuple(opened.options)))
@@ -279,13 +275,16 @@ class _Parser:
         group.nodes = []
         group.option_at = at + 1
 
-    def _lone(self, opened_at: int) -> VariationError:
-        """Braces without a `|`: plain text, or behind a `{` a placeholder gone wrong."""
+    def _lone(self, opened: _Open, at: int) -> VariationError:
+        """Braces without a `|`: plain text, or a placeholder gone wrong (`{{a}`, `{{a|b|c}}`)."""
         outer = self.stack[-2].at
-        if 0 <= outer == opened_at - 1:
-            message = "a placeholder is {{name}} or {{name|fallback}}: letters, digits, _"
+        message = "a placeholder is {{name}} or {{name|fallback}}: letters, digits, _"
+        if 0 <= outer == opened.at - 1:
             return self._fault(Fault.BAD_PLACEHOLDER, message, outer)
-        return self._fault(Fault.LONE_BRACES, "braces without a choice; write \\{ and \\}", opened_at)
+        holds_a_choice = len(opened.nodes) == 1 and isinstance(opened.nodes[0], Choice)
+        if holds_a_choice and self.text[opened.at + 1] == "{" and self.text[at - 1] == "}":
+            return self._fault(Fault.BAD_PLACEHOLDER, message, opened.at)
+        return self._fault(Fault.LONE_BRACES, "braces without a choice; write \\{ and \\}", opened.at)
 
     def _fault(self, code: Fault, message: str, at: int) -> VariationError:
         return _error(code, message, self.text, at)
