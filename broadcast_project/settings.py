@@ -128,11 +128,14 @@ SECURE_SSL_REDIRECT = False
 SECURE_HSTS_SECONDS = environment.whole("SECURE_HSTS_SECONDS", 31_536_000) if _HTTPS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = _HTTPS
 SECURE_HSTS_PRELOAD = _HTTPS
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if environment.flag("BEHIND_PROXY") else None
+BEHIND_PROXY = environment.flag("BEHIND_PROXY")
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if BEHIND_PROXY else None
 SILENCED_SYSTEM_CHECKS = ["security.W008"]
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
-# Of one key, all web processes together.
+# Of one key, or one signed-in person, all web processes together.
 API_REQUESTS_PER_MINUTE = environment.counting("API_REQUESTS_PER_MINUTE", 600)
+# Of one address; beyond it unknown keys are refused without a look.
+API_BAD_KEYS_PER_MINUTE = environment.counting("API_BAD_KEYS_PER_MINUTE", 120)
 WEBHOOK_MAX_BYTES = 10 * 1024 * 1024
 
 # PostgreSQL, always
@@ -231,11 +234,15 @@ environment.both_or_neither("WAHA_BASE_URL", "WAHA_API_KEY")
 WAHA_LIFECYCLE_TIMEOUT_SECONDS = environment.positive("WAHA_LIFECYCLE_TIMEOUT_SECONDS", 45)
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["permissions.api.authentication.ApiKeyAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "permissions.api.authentication.ApiKeyAuthentication",
+        "permissions.api.authentication.SessionAuthentication",
+    ],
     "DEFAULT_PERMISSION_CLASSES": ["permissions.api.permissions.HasScope"],
     "DEFAULT_PARSER_CLASSES": ["permissions.api.parsers.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_THROTTLE_CLASSES": ["permissions.api.throttling.KeyRate"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "permissions.api.negotiation.Negotiation",
+    "DEFAULT_THROTTLE_CLASSES": ["permissions.api.throttling.CallerRate"],
     "EXCEPTION_HANDLER": "permissions.api.errors.handle",
     "UNICODE_JSON": True,
     "UNAUTHENTICATED_USER": None,

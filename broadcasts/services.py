@@ -80,7 +80,7 @@ def compose(
         freezing.freeze(broadcast, meaning.content, audience, [channel.pk for channel in meaning.channels])
         if not _pending(broadcast).exists():
             raise Refused("empty_audience", _("Nobody in the group can be reached."), "group_id")
-        _record(broadcast, "broadcast.created", _author(owner, api_key), now, {"to": Status.QUEUED})
+        _record(broadcast, "broadcast.created", events.author(owner, api_key), now, {"to": Status.QUEUED})
         transaction.on_commit(partial(reach, Point.AFTER_FREEZE))
     return broadcast
 
@@ -276,10 +276,6 @@ def _move(broadcast: Broadcast, to: Broadcast.Status, event: str, actor: Actor, 
     broadcast.status = to
     broadcast.save(update_fields=["status", "pause_code", "started_at", "finished_at", "expires_at", "updated_at"])
     _record(broadcast, event, actor, now, change)
-
-
-def _author(owner: User, api_key: ApiKey | None) -> Actor:
-    return events.user(owner) if api_key is None else events.api_key(api_key)
 
 
 def _record(broadcast: Broadcast, event: str, actor: Actor, now: datetime, data: dict[str, str]) -> None:

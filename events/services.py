@@ -31,6 +31,11 @@ def api_key(key: ApiKey) -> Actor:
     return Actor(Event.Actor.API_KEY, ids.encode(ids.API_KEY, key.pk))
 
 
+def author(person: User, key: ApiKey | None) -> Actor:
+    """The key that was used, or else the person himself."""
+    return api_key(key) if key is not None else user(person)
+
+
 def record(
     *,
     organization_id: UUID | None,

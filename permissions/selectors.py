@@ -58,6 +58,12 @@ def may_broadcast(*, organization_id: UUID, user_id: UUID, team_id: UUID | None,
     return group_owner_id == user_id or (team_id is not None and team_id in standing.leads)
 
 
+def places_of(user: User) -> list[Membership]:
+    """The person's active memberships, with their organizations, by name."""
+    places = Membership.unscoped.filter(user=user, is_active=True).select_related("organization")
+    return list(places.order_by("organization__name"))
+
+
 def organization_by_slug(slug: str) -> Organization | None:
     """The tenant of that slug."""
     return Organization.objects.filter(slug=slug).first()

@@ -88,13 +88,13 @@ def revoke_key(*, key: ApiKey, actor: Actor, now: datetime) -> bool:
     return True
 
 
-def note_use(*, key: ApiKey, now: datetime) -> None:
-    """Move ``last_used_at``, at most once a minute: all other requests of a key write nothing."""
+def note_use(*, key: ApiKey, now: datetime) -> bool:
+    """Move ``last_used_at``, at most once a minute: all other requests of a key write nothing, and are False."""
     before = now - _USE_NOTED_EVERY
     if key.last_used_at is not None and key.last_used_at > before:
-        return
+        return False
     stale = Q(last_used_at=None) | Q(last_used_at__lte=before)
-    ApiKey.objects.of(key.organization_id).filter(stale, pk=key.pk).update(last_used_at=now)
+    return bool(ApiKey.objects.of(key.organization_id).filter(stale, pk=key.pk).update(last_used_at=now))
 
 
 def create_organization(

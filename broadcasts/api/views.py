@@ -20,7 +20,6 @@ from permissions import ids
 from permissions.api.authentication import ApiRequest
 from permissions.api.idempotency import idempotent, key_of
 from permissions.api.pagination import CursorPagination
-from permissions.api.permissions import reads_only_own
 from permissions.api.refusals import Conflict, RuleViolation, Unreadable
 from permissions.api.views import ApiView
 from permissions.models import Scope
@@ -40,7 +39,7 @@ class BroadcastsView(ApiView):
     def get(self, request: ApiRequest) -> Response:
         paginator = CursorPagination()
         rows = selectors.visible_to(
-            organization=self.organization, person=self.owner, reads_all=not reads_only_own(self.key)
+            organization=self.organization, person=self.owner, reads_all=not self.caller.reads_only_own
         )
         page = paginator.paginate_queryset(rows, request, view=self) or []
         return paginator.get_paginated_response(_shown(page))
@@ -115,7 +114,7 @@ class MoveView(ApiView):
         if not selectors.is_owner_or_admin(broadcast, self.owner):
             raise exceptions.PermissionDenied
         with _answered():
-            self._moves[self.move](broadcast=broadcast, actor=events.api_key(self.key), now=timezone.now())
+            self._moves[self.move](broadcast=broadcast, actor=events.author(self.owner, self.key), now=timezone.now())
         return Response(_shown([_found(self, reference)])[0])
 
 
@@ -128,7 +127,7 @@ def _found(view: ApiView, reference: str) -> Broadcast:
 
 def _readable(view: ApiView, reference: str) -> Broadcast:
     broadcast = _found(view, reference)
-    if reads_only_own(view.key) and not selectors.is_owner_or_admin(broadcast, view.owner):
+    if view.caller.reads_only_own and not selectors.is_owner_or_admin(broadcast, view.owner):
         raise exceptions.PermissionDenied
     return broadcast
 

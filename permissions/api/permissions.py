@@ -1,4 +1,4 @@
-"""What a key may do: its scopes."""
+"""What a caller may do: its scopes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from django.core.exceptions import ImproperlyConfigured
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
+from permissions.api.callers import Caller
 from permissions.api.refusals import InsufficientScope, InvalidApiKey
-from permissions.models import ApiKey, Scope
-
-# Whoever may send broadcasts reads those of the key's owner; reading all takes the scope itself.
-_IMPLIED_BY = {Scope.BROADCAST_READ: Scope.BROADCAST_SEND}
 
 
 class HasScope(BasePermission):
@@ -24,24 +21,13 @@ class HasScope(BasePermission):
     """
 
     def has_permission(self, request: Request, view: Any) -> bool:
-        if not isinstance(request.auth, ApiKey):
+        if not isinstance(request.auth, Caller):
             raise InvalidApiKey
         scopes: Mapping[str, str] = view.required_scopes
         method = "GET" if request.method == "HEAD" else str(request.method)
         if method not in scopes:
             if method != "OPTIONS" and hasattr(view, method.lower()):
                 raise ImproperlyConfigured(f"{type(view).__name__} names no scope for {method}")
-        elif not has_scope(request.auth, scopes[method]):
+        elif not request.auth.may(scopes[method]):
             raise InsufficientScope
         return True
-
-
-def has_scope(key: ApiKey, scope: str) -> bool:
-    """Whether the key has the scope, or one that implies it."""
-    implied_by = _IMPLIED_BY.get(Scope(scope))
-    return scope in key.scopes or (implied_by is not None and implied_by in key.scopes)
-
-
-def reads_only_own(key: ApiKey) -> bool:
-    """Whether the key sees only the broadcasts of its owner (``broadcast:send`` without ``…:read``)."""
-    return Scope.BROADCAST_READ not in key.scopes

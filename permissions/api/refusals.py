@@ -70,6 +70,13 @@ class InsufficientScope(exceptions.PermissionDenied):
     default_code = "insufficient_scope"
 
 
+class CsrfFailed(exceptions.PermissionDenied):
+    """403: a write by session cookie without the token that proves where it comes from."""
+
+    default_detail = _("The CSRF check failed.")
+    default_code = "csrf_failed"
+
+
 class LengthRequired(exceptions.APIException):
     """411: a body must say its length."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.http import HttpRequest, HttpResponse
+from django.middleware.csrf import get_token
 from django.urls import path
 from rest_framework import serializers
 from rest_framework.response import Response
@@ -87,7 +89,13 @@ class Careless(ApiView):
         raise AssertionError("never reached")
 
 
+def login(request: HttpRequest) -> HttpResponse:
+    """A page of the console: it sets the cookie of the CSRF token."""
+    return HttpResponse(get_token(request))
+
+
 urlpatterns = [
+    path("login", login),
     path("api/v1/notes", Notes.as_view()),
     path("api/v1/notes/<str:note>", Note.as_view()),
     path("api/v1/careless", Careless.as_view()),
