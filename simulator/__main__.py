@@ -11,6 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
+import uvloop
 from aiohttp import web
 
 from simulator import app
@@ -28,7 +29,7 @@ def main() -> None:
     _raise_file_limit()
     # The book and the messages only grow: looking through them often finds nothing to free.
     gc.set_threshold(50_000, 20, 100)
-    asyncio.run(_serve(options, parent))
+    uvloop.run(_serve(options, parent))
 
 
 async def _serve(options: Options, parent: int) -> None:

@@ -1,4 +1,8 @@
-"""Webhooks on their way: concurrent, retried, held in memory only."""
+"""Webhooks on their way: concurrent, retried, held in memory only.
+
+No task stands behind a delivery, only callbacks: several follow each message, so their cost decides how much
+one core can simulate.
+"""
 
 import asyncio
 from collections import Counter, deque
@@ -15,6 +19,8 @@ from simulator.wire import HttpClient, Reply
 
 DEBUG_EVENTS = frozenset({"state.change", "engine.event"})
 REDIRECTS = 5
+REDIRECTED = (301, 302, 303, 307, 308)
+KEEPING = (307, 308)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +49,122 @@ class Hook:
         return event in self.events or ("*" in self.events and event not in DEBUG_EVENTS)
 
 
+class Posting:
+    """One event on its way to one hook: tried, retried, redirected, until it arrives or is given up."""
+
+    __slots__ = (
+        "_body",
+        "_deliveries",
+        "_headers",
+        "_hook",
+        "_timer",
+        "_waiters",
+        "arrived",
+        "event",
+        "session",
+        "tries",
+    )
+
+    def __init__(
+        self, deliveries: "Deliveries", hook: Hook, *, headers: dict[str, str], body: bytes, event: str, session: str
+    ) -> None:
+        self._deliveries = deliveries
+        self._hook = hook
+        self._headers = headers
+        self._body = body
+        self._timer: asyncio.TimerHandle | None = None
+        self._waiters: list[asyncio.Future[None]] = []
+        self.event = event
+        self.session = session
+        self.tries = 0
+        self.arrived: bool | None = None
+
+    def begin(self) -> None:
+        """Send it, for the first time or again: the same bytes, under the same request id."""
+        self.tries += 1
+        self._deliveries.client.submit("POST", self._hook.url, self._headers, self._body, self._answered)
+
+    async def wait(self) -> None:
+        """Until it has arrived or is given up."""
+        if self.arrived is None:
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+
+    def drop(self) -> None:
+        """As when the server ends: nobody tries again."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _answered(self, reply: Reply | None, error: OSError | None) -> None:
+        if reply is None:
+            self._failed(type(error).__name__, asked=0.0)
+        elif 200 <= reply.status < 300:
+            self._end(str(reply.status), arrived=True)
+        elif reply.status in REDIRECTED and "location" in reply.headers:
+            self._follow(reply, self._hook.url, "POST", REDIRECTS)
+        else:
+            self._failed(str(reply.status), asked=self._asked(reply))
+
+    def _follow(self, reply: Reply, url: str, method: str, left: int) -> None:
+        """307 and 308 keep the POST, the others become a bare GET."""
+        url = urljoin(url, reply.headers["location"])
+        headers, body = self._headers, self._body
+        if reply.status not in KEEPING or method == "GET":
+            method, body = "GET", b""
+            headers = {name: value for name, value in headers.items() if name != "Content-Type"}
+
+        def answered(reply: Reply | None, error: OSError | None) -> None:
+            if reply is not None and left > 1 and reply.status in REDIRECTED and "location" in reply.headers:
+                self._follow(reply, url, method, left - 1)
+            elif reply is not None and 200 <= reply.status < 300:
+                self._end(str(reply.status), arrived=True)
+            elif reply is not None:
+                self._failed(str(reply.status), asked=self._asked(reply))
+            else:
+                self._failed(type(error).__name__, asked=0.0)
+
+        self._deliveries.client.submit(method, url, headers, body, answered)
+
+    def _asked(self, reply: Reply) -> float:
+        return retry_after(reply.headers.get("retry-after"), now=self._deliveries.clock.now())
+
+    def _failed(self, outcome: str, *, asked: float) -> None:
+        deliveries, policy = self._deliveries, self._hook.policy
+        deliveries.counts["retried"] += 1
+        if self.tries > policy.attempts:
+            self._end(outcome, arrived=False)
+            return
+        wait = policy.wait(self.tries, jitter=deliveries.chance.jitter())
+        self._timer = deliveries.clock.later(max(wait, asked), self.begin)
+
+    def _end(self, outcome: str, *, arrived: bool) -> None:
+        self.arrived = arrived
+        self._deliveries.ended(self, self._hook.url, outcome)
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+
 class Deliveries:
     """Posts events; retries go on after the session is stopped or deleted, as in WAHA."""
 
     def __init__(self, *, clock: Clock, ids: Ids, chance: Chance, version: str) -> None:
-        self._clock = clock
-        self._ids = ids
-        self._chance = chance
-        self._version = version
-        self._client = HttpClient()
-        self._tasks: set[asyncio.Task[bool]] = set()
+        self.clock = clock
+        self.chance = chance
+        self.client = HttpClient()
         self.counts: Counter[str] = Counter()
         self.recent: deque[dict[str, Any]] = deque(maxlen=1000)
+        self._ids = ids
+        self._version = version
+        self._postings: set[Posting] = set()
 
     @property
     def pending(self) -> int:
-        return len(self._tasks)
+        return len(self._postings)
 
-    def post(self, hook: Hook, *, event: str, session: str, body: bytes, timestamp_ms: int) -> asyncio.Task[bool]:
-        """Begin one delivery; the task ends with whether it arrived."""
+    def post(self, hook: Hook, *, event: str, session: str, body: bytes, timestamp_ms: int) -> Posting:
+        """Begin one delivery."""
         headers = signing.headers(
             version=self._version,
             request_id=self._ids.request(timestamp_ms),
@@ -69,54 +172,29 @@ class Deliveries:
             key=hook.key,
             body=body,
         )
-        headers.update(hook.custom_headers)
-        task = asyncio.get_running_loop().create_task(self._deliver(hook, headers, body, event, session))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        if hook.custom_headers:
+            headers.update(hook.custom_headers)
+        posting = Posting(self, hook, headers=headers, body=body, event=event, session=session)
+        self._postings.add(posting)
+        posting.begin()
+        return posting
 
-    async def close(self) -> None:
-        for task in list(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        self._client.close()
+    def ended(self, posting: Posting, url: str, outcome: str) -> None:
+        """Called by a posting when it has arrived or is given up."""
+        self._postings.discard(posting)
+        self.counts["delivered" if posting.arrived else "lost"] += 1
+        self.recent.append(
+            {
+                "event": posting.event,
+                "session": posting.session,
+                "url": url,
+                "tries": posting.tries,
+                "outcome": outcome,
+            }
+        )
 
-    async def _deliver(self, hook: Hook, headers: dict[str, str], body: bytes, event: str, session: str) -> bool:
-        outcome = "none"
-        tries = 0
-        while True:
-            tries += 1
-            asked = 0.0
-            try:
-                reply = await self._once(hook.url, headers, body)
-            except OSError as error:
-                outcome = type(error).__name__
-            else:
-                outcome = str(reply.status)
-                if 200 <= reply.status < 300:
-                    break
-                asked = retry_after(reply.headers.get("retry-after"), now=self._clock.now())
-            self.counts["retried"] += 1
-            if tries > hook.policy.attempts:
-                break
-            wait = hook.policy.wait(tries, jitter=self._chance.jitter())
-            await self._clock.sleep(max(wait, asked))
-        arrived = outcome.startswith("2")
-        self.counts["delivered" if arrived else "lost"] += 1
-        self.recent.append({"event": event, "session": session, "url": hook.url, "tries": tries, "outcome": outcome})
-        return arrived
-
-    async def _once(self, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        """One request with its redirects: 307 and 308 keep the POST, the others become a bare GET."""
-        method = "POST"
-        reply = await self._client.request(method, url, headers, body)
-        for _ in range(REDIRECTS):
-            location = reply.headers.get("location")
-            if reply.status not in (301, 302, 303, 307, 308) or not location:
-                break
-            if reply.status not in (307, 308):
-                method, body = "GET", b""
-                headers = {name: value for name, value in headers.items() if name != "Content-Type"}
-            url = urljoin(url, location)
-            reply = await self._client.request(method, url, headers, body)
-        return reply
+    def close(self) -> None:
+        for posting in self._postings:
+            posting.drop()
+        self._postings.clear()
+        self.client.close()

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import orjson
+
 from simulator.engines import Me
 
 
@@ -18,8 +20,16 @@ def environment(*, version: str, engine: str, tier: str) -> dict[str, Any]:
     }
 
 
-# As JSON.stringify writes it: no blanks, letters as they are. One encoder, since building it costs.
-dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
+# One encoder, since building it costs.
+_slow_dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, check_circular=False).encode
+
+
+def dumps(value: Any) -> bytes:
+    """As JSON.stringify writes it: no blanks, letters as they are."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # half an emoji, or a number beyond 64 bits: JavaScript writes both
+        return _slow_dumps(value).encode("utf-8", "surrogatepass")
 
 
 class Envelope:
@@ -27,18 +37,23 @@ class Envelope:
 
     def __init__(self, *, session: str, metadata: dict[str, Any] | None, environment: dict[str, Any]) -> None:
         self._session = dumps(session)
-        self._metadata = "" if metadata is None else f',"metadata":{dumps(metadata)}'
-        self._ending = f',"engine":{dumps(environment["engine"])},"environment":{dumps(environment)}}}'
+        self._metadata = b"" if metadata is None else b',"metadata":' + dumps(metadata)
+        self._ending = b',"engine":%b,"environment":%b}' % (dumps(environment["engine"]), dumps(environment))
         self._me_shown: Me | None = None
-        self._me = "null"
+        self._me = b"null"
 
     def build(self, *, event_id: str, timestamp_ms: int, event: str, me: Me | None, payload: Any) -> bytes:
         """The bytes that are signed and sent, on each retry the same."""
         if me != self._me_shown:
             self._me_shown = None if me is None else me.copy()
             self._me = dumps(me)
-        text = (
-            f'{{"id":"{event_id}","timestamp":{timestamp_ms},"event":"{event}","session":{self._session}'
-            f'{self._metadata},"me":{self._me},"payload":{dumps(payload)}{self._ending}'
+        return b'{"id":"%b","timestamp":%d,"event":"%b","session":%b%b,"me":%b,"payload":%b%b' % (
+            event_id.encode(),
+            timestamp_ms,
+            event.encode(),
+            self._session,
+            self._metadata,
+            self._me,
+            dumps(payload),
+            self._ending,
         )
-        return text.encode("utf-8", "surrogatepass")

@@ -1,10 +1,12 @@
 """A message leaves: the phone gets it, the echo and the acks follow."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 from simulator import addresses
 from simulator.book import Entry
+from simulator.delivery import Posting
 from simulator.faults import Plan
 from simulator.messages import ACK_NAMES, Message, text_content
 from simulator.session import Session
@@ -63,13 +65,14 @@ async def echo(world: World, session: Session, message: Message, plan: Plan) -> 
         return
     payload = session.engine.payload(message, session.me or {})
 
-    def emit() -> list[asyncio.Task[bool]]:
+    def emit() -> list[Posting]:
         return session.emit("message.any", payload)
 
     if order == "before":
         deliveries = emit()
         if deliveries:
-            await asyncio.wait(deliveries, timeout=ECHO_FIRST_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(asyncio.gather(*(each.wait() for each in deliveries)), ECHO_FIRST_SECONDS)
     elif order == "late":
         asyncio.get_running_loop().call_later(plan.echo_seconds, emit)
     else:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from simulator import addresses
-from simulator.delivery import Hook
+from simulator.delivery import Hook, Posting
 from simulator.engines import ENGINES, Engine, Me
 from simulator.envelope import Envelope, environment
 from simulator.messages import MessageStore
@@ -212,7 +212,7 @@ class Session:
         else:
             self._deferred.append(call)
 
-    def emit(self, event: str, payload: Any, *, event_id: str | None = None) -> list[asyncio.Task[bool]]:
+    def emit(self, event: str, payload: Any, *, event_id: str | None = None) -> list[Posting]:
         """Post an event to the hooks that want it; returns the deliveries begun."""
         hooks = self._hooks_of.get(event)
         if hooks is None:

@@ -5,11 +5,14 @@ client library costs four times as much per request.
 """
 
 import asyncio
+import re
 import ssl
 import time
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import cast
 from urllib.parse import urlsplit
 
 CONNECTIONS_PER_ORIGIN = 256
@@ -20,12 +23,24 @@ class BrokenAnswerError(ConnectionError):
     """The other side closed, or answered what is no HTTP."""
 
 
-@dataclass(frozen=True, slots=True)
 class Reply:
-    """Status and headers (names in lower case); the body is read and thrown away."""
+    """A status and headers (names in lower case); the body is read and thrown away."""
 
-    status: int
-    headers: dict[str, str]
+    __slots__ = ("_head", "status")
+
+    def __init__(self, head: bytes) -> None:
+        self.status = int(head.split(b" ", 2)[1])
+        self._head = head
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Read when asked for: a webhook that is taken needs none of them."""
+        pairs = (line.partition(":") for line in self._head.decode("latin-1").split("\r\n")[1:])
+        return {name.lower(): value.strip() for name, _, value in pairs}
+
+
+# What became of a request: the reply, or why there is none.
+Done = Callable[[Reply | None, OSError | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +56,32 @@ class HttpClient:
     def __init__(self) -> None:
         self._pools: dict[Origin, _Pool] = {}
 
-    async def request(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
-        """One request, one answer, redirects not followed. Raises OSError when there is no answer."""
-        origin, target, host = _parse(url)
-        lines = [f"{method} {target} HTTP/1.1\r\nHost: {host}"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
+    def submit(self, method: str, url: str, headers: Mapping[str, str], body: bytes, done: Done) -> None:
+        """Send one request, redirects not followed; `done` hears of its end, never before this returns."""
+        origin, first = _parse(method, url)
+        lines = [first, *[f"{name}: {value}" for name, value in headers.items()]]
         if body:
             lines.append(f"Content-Length: {len(body)}")
         lines.append("Accept: application/json, text/plain, */*\r\n\r\n")
         pool = self._pools.get(origin)
         if pool is None:
             pool = self._pools[origin] = _Pool(origin)
-        return await pool.exchange("\r\n".join(lines).encode() + body)
+        pool.submit("\r\n".join(lines).encode() + body, done)
+
+    async def request(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Reply:
+        """One request, one answer. Raises OSError when there is no answer."""
+        answered: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+
+        def done(reply: Reply | None, error: OSError | None) -> None:
+            if answered.done():
+                return
+            if reply is not None:
+                answered.set_result(reply)
+            else:
+                answered.set_exception(error or BrokenAnswerError("no answer"))
+
+        self.submit(method, url, headers, body, done)
+        return await answered
 
     def close(self) -> None:
         for pool in self._pools.values():
@@ -62,29 +91,60 @@ class HttpClient:
 class _Pool:
     def __init__(self, origin: Origin) -> None:
         self._origin = origin
-        self._slots = asyncio.Semaphore(CONNECTIONS_PER_ORIGIN)
         self._idle: list[_Connection] = []
         self._busy: set[_Connection] = set()
+        self._waiting: deque[tuple[bytes, Done]] = deque()
+        self._connecting: set[asyncio.Task[None]] = set()
 
-    async def exchange(self, data: bytes) -> Reply:
-        async with self._slots:
-            connection = self._take_idle() or await self._connect()
+    def submit(self, data: bytes, done: Done) -> None:
+        connection = self._take_idle()
+        if connection is not None:
             self._busy.add(connection)
-            try:
-                reply = await connection.exchange(data)
-            except BaseException:
-                connection.close()
-                raise
-            finally:
-                self._busy.discard(connection)
-            if connection.is_open:
-                connection.idle_since = time.monotonic()
-                self._idle.append(connection)
-            return reply
+            connection.send(data, done)
+        else:
+            self._waiting.append((data, done))
+            if len(self._busy) + len(self._connecting) < CONNECTIONS_PER_ORIGIN:
+                self._open()
 
     def close(self) -> None:
+        self._waiting.clear()
+        for task in self._connecting:
+            task.cancel()
         for connection in [*self._idle, *self._busy]:
             connection.close()
+
+    def released(self, connection: "_Connection") -> None:
+        """Its exchange is over: the next in line takes it, or it waits."""
+        self._busy.discard(connection)
+        if not connection.is_open:
+            if self._waiting:
+                self._open()
+        elif self._waiting:
+            self._busy.add(connection)
+            connection.send(*self._waiting.popleft())
+        else:
+            connection.idle_since = time.monotonic()
+            self._idle.append(connection)
+
+    def _open(self) -> None:
+        task = asyncio.get_running_loop().create_task(self._connect())
+        self._connecting.add(task)
+        task.add_done_callback(self._connecting.discard)
+
+    async def _connect(self) -> None:
+        """Open one more for the first in line; who is there when it fails hears why."""
+        context = _unverified() if self._origin.is_tls else None
+        loop = asyncio.get_running_loop()
+        try:
+            _, connection = await loop.create_connection(
+                lambda: _Connection(self), self._origin.host, self._origin.port, ssl=context
+            )
+        except OSError as error:
+            if self._waiting:
+                _, done = self._waiting.popleft()
+                done(None, error)
+        else:
+            self.released(connection)
 
     def _take_idle(self) -> "_Connection | None":
         fresh_from = time.monotonic() - IDLE_SECONDS
@@ -95,108 +155,109 @@ class _Pool:
             connection.close()
         return None
 
-    async def _connect(self) -> "_Connection":
-        loop = asyncio.get_running_loop()
-        context = _unverified() if self._origin.is_tls else None
-        _, connection = await loop.create_connection(_Connection, self._origin.host, self._origin.port, ssl=context)
-        return connection
-
 
 class _Connection(asyncio.Protocol):
     """One request at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, pool: _Pool) -> None:
         self.idle_since = 0.0
+        self.is_open = False
+        self._pool = pool
         self._transport: asyncio.Transport | None = None
-        self._received = bytearray()
-        self._reply: asyncio.Future[Reply] | None = None
-        self._head: Reply | None = None
-        self._body_from = 0
+        self._received = b""
+        self._done: Done | None = None
 
-    @property
-    def is_open(self) -> bool:
-        return self._transport is not None and not self._transport.is_closing()
-
-    def exchange(self, data: bytes) -> asyncio.Future[Reply]:
-        if self._transport is None or self._transport.is_closing():
-            raise BrokenAnswerError("closed before the request")
-        self._received.clear()
-        self._head = None
-        self._reply = asyncio.get_running_loop().create_future()
+    def send(self, data: bytes, done: Done) -> None:
+        assert self._transport is not None
+        self._received = b""
+        self._done = done
         self._transport.write(data)
-        return self._reply
 
     def close(self) -> None:
+        self.is_open = False
         if self._transport is not None:
             self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
+        self.is_open = True
 
     def data_received(self, data: bytes) -> None:
         self._received += data
-        if self._reply is None or self._reply.done():
+        if self._done is None:
             return
         try:
-            if self._head is None and not self._read_head():
-                return
-        except (ValueError, IndexError) as error:
-            self._fail(BrokenAnswerError(f"no HTTP: {error}"))
+            head = _complete(self._received, ended=False)
+        except ValueError as error:
+            self.close()
+            self._end(None, BrokenAnswerError(f"no HTTP: {error}"))
             return
-        self._finish_if_complete()
+        if head is not None:
+            self._finish(head)
 
     def connection_lost(self, error: Exception | None) -> None:
-        if self._head is not None and "content-length" not in self._head.headers:
-            self._finish()
+        self.is_open = False
+        if self._done is None:
+            return
+        try:
+            head = _complete(self._received, ended=True)
+        except ValueError:
+            head = None
+        if head is not None:
+            self._finish(head)
         else:
-            self._fail(error or BrokenAnswerError("closed without an answer"))
+            self._end(None, error if isinstance(error, OSError) else BrokenAnswerError("closed without an answer"))
 
-    def _read_head(self) -> bool:
-        end = self._received.find(b"\r\n\r\n")
-        if end < 0:
-            return False
-        first, *lines = self._received[:end].decode("latin-1").split("\r\n")
-        status = int(first.split(" ", 2)[1])
-        if status < 200:
-            del self._received[: end + 4]
-            return self._read_head()
-        pairs = (line.partition(":") for line in lines)
-        self._head = Reply(status, {name.lower(): value.strip() for name, _, value in pairs})
-        self._body_from = end + 4
-        return True
+    def _finish(self, head: bytes) -> None:
+        if _CLOSES.search(head):
+            self.close()
+        self._end(Reply(head), None)
 
-    def _finish_if_complete(self) -> None:
-        assert self._head is not None
-        headers = self._head.headers
-        got = len(self._received) - self._body_from
-        if self._head.status in (204, 304):
-            self._finish()
-        elif "content-length" in headers:
-            if got >= int(headers["content-length"]):
-                self._finish()
-        elif headers.get("transfer-encoding", "").lower() == "chunked" and self._received.endswith(b"0\r\n\r\n"):
-            self._finish()
+    def _end(self, reply: Reply | None, error: OSError | None) -> None:
+        done, self._done = self._done, None
+        self._pool.released(self)
+        if done is not None:
+            done(reply, error)
 
-    def _finish(self) -> None:
-        if self._reply is not None and not self._reply.done() and self._head is not None:
-            if self._head.headers.get("connection", "").lower() == "close":
-                self.close()
-            self._reply.set_result(self._head)
 
-    def _fail(self, error: Exception) -> None:
-        if self._reply is not None and not self._reply.done():
-            self._reply.set_exception(error)
+_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
+_CHUNKED = re.compile(rb"\r\ntransfer-encoding:[ \t]*chunked", re.IGNORECASE)
+_CLOSES = re.compile(rb"\r\nconnection:[ \t]*close", re.IGNORECASE)
+_STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})")
+
+
+def _complete(received: bytes, *, ended: bool) -> bytes | None:
+    """The head of an answer once all of it has come, else None; raises ValueError when it is no HTTP."""
+    end = received.find(b"\r\n\r\n")
+    if end < 0:
+        return None
+    head, body = received[:end], received[end + 4 :]
+    found = _STATUS.match(head)
+    if found is None:
+        raise ValueError("no status line")
+    status = int(found[1])
+    if status < 200:
+        return _complete(body, ended=ended)
+    length = _LENGTH.search(head)
+    if status in (204, 304):
+        is_whole = True
+    elif length is not None:
+        is_whole = len(body) >= int(length[1])
+    elif _CHUNKED.search(head):
+        is_whole = body.endswith(b"0\r\n\r\n")
+    else:
+        is_whole = ended
+    return head if is_whole else None
 
 
 @lru_cache(maxsize=256)
-def _parse(url: str) -> tuple[Origin, str, str]:
-    """Where to connect, what to ask for, and the value of `Host`."""
+def _parse(method: str, url: str) -> tuple[Origin, str]:
+    """Where to connect, and the first lines of the request."""
     parts = urlsplit(url)
     is_tls = parts.scheme == "https"
     origin = Origin(parts.hostname or "", parts.port or (443 if is_tls else 80), is_tls)
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return origin, target, parts.netloc.rpartition("@")[2]
+    return origin, f"{method} {target} HTTP/1.1\r\nHost: {parts.netloc.rpartition('@')[2]}"
 
 
 def _unverified() -> ssl.SSLContext:

@@ -179,7 +179,7 @@ class World:
         return session
 
     async def close(self) -> None:
-        await self.deliveries.close()
+        self.deliveries.close()
         self.book.close()
 
     async def _stop(self, session: Session) -> None:
