@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from rest_framework.authentication import BaseAuthentication, CSRFCheck
@@ -24,6 +26,8 @@ class ApiRequest(Request):
     auth: Caller
     user: User
     organization: Organization
+    # Of a POST: the id for what it makes, the same whenever its Idempotency-Key comes again.
+    effect_id: UUID
 
 
 class ApiKeyAuthentication(BaseAuthentication):

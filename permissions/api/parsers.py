@@ -11,7 +11,7 @@ from typing import IO, Any, NoReturn, TypeAlias
 from django.utils.http import parse_header_parameters
 from django.utils.translation import gettext as _
 from rest_framework.exceptions import ParseError, UnsupportedMediaType
-from rest_framework.parsers import BaseParser
+from rest_framework.parsers import BaseParser, DataAndFiles, MultiPartParser
 from rest_framework.renderers import JSONRenderer
 
 from permissions.api.refusals import Unreadable
@@ -44,6 +44,20 @@ class StrictJSONParser(BaseParser):
     ) -> Any:
         _require_utf8(media_type or "")
         return loads(stream.read())
+
+
+class StrictMultiPartParser(MultiPartParser):
+    """``multipart/form-data``, for the endpoints that take files; the texts beside them hold no NUL."""
+
+    def parse(
+        self,
+        stream: IO[Any],
+        media_type: str | None = None,
+        parser_context: Mapping[str, Any] | None = None,
+    ) -> DataAndFiles[Any, Any]:
+        parsed = super().parse(stream, media_type, parser_context)
+        _inspect({name: list(texts) for name, texts in parsed.data.lists()})
+        return parsed
 
 
 def loads(raw: bytes) -> Any:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
@@ -14,6 +17,7 @@ from permissions import ids
 from permissions.api.authentication import ApiRequest
 from permissions.api.idempotency import idempotent
 from permissions.api.pagination import CursorPagination
+from permissions.api.parsers import StrictMultiPartParser
 from permissions.api.refusals import Conflict, Problem, RuleViolation
 from permissions.api.serializers import (
     BooleanField,
@@ -80,6 +84,46 @@ class Note(ApiView):
         return Response({"given": request.data})
 
 
+# A system elsewhere, which makes a thing once under each id that it is given; and what happens on the way.
+SHELF: dict[UUID, str] = {}
+BEFORE: list[Callable[[], None]] = []
+AFTER: list[Callable[[], None]] = []
+
+
+class RemoteNotes(ApiView):
+    """Makes notes elsewhere, over the network."""
+
+    required_scopes: ClassVar = {"POST": Scope.BROADCAST_SEND}
+
+    @idempotent(network=timedelta(seconds=60))
+    def post(self, request: ApiRequest) -> Response:
+        serializer = NoteSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        name = SHELF.get(request.effect_id)
+        if name is None:
+            _happen(BEFORE)
+            name = SHELF[request.effect_id] = serializer.validated_data["name"]
+        _happen(AFTER)
+        return Response({"id": request.effect_id.hex, "name": name}, status=201)
+
+
+def _happen(what: list[Callable[[], None]]) -> None:
+    if what:
+        what.pop(0)()
+
+
+class Files(ApiView):
+    required_scopes: ClassVar = {"POST": Scope.BROADCAST_SEND}
+    parser_classes = [StrictMultiPartParser]
+
+    @idempotent()
+    def post(self, request: ApiRequest) -> Response:
+        given: Any = request.data
+        file = given["file"]
+        team = Team.objects.create(organization=self.organization, name=f"{given['name']} {file.name}")
+        return Response({"size": len(file.read()), "name": team.name}, status=201)
+
+
 class Careless(ApiView):
     """Names no scope for what it answers."""
 
@@ -98,6 +142,8 @@ urlpatterns = [
     path("login", login),
     path("api/v1/notes", Notes.as_view()),
     path("api/v1/notes/<str:note>", Note.as_view()),
+    path("api/v1/remote-notes", RemoteNotes.as_view()),
+    path("api/v1/files", Files.as_view()),
     path("api/v1/careless", Careless.as_view()),
     path("webhooks/careless", Careless.as_view()),
 ]

@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection, connections, transaction
 from django.test import Client
 from django.utils import timezone
@@ -164,3 +165,29 @@ def test_many_at_once_have_one_effect(caller: Caller) -> None:
     bodies = {answer.content for answer in answers if answer.status_code == 201}
     assert len(bodies) == 1
     assert sum(not answer.has_header("Idempotent-Replayed") for answer in answers if answer.status_code == 201) == 1
+
+
+def send_file(caller: Caller, content: bytes, name: str = "a", file_name: str = "foto.png") -> Any:
+    file = SimpleUploadedFile(file_name, content, "image/png")
+    headers = factories.bearer(caller.key) | {"Idempotency-Key": "pedido 1"}
+    return caller.client.post("/api/v1/files", {"name": name, "file": file}, headers=headers)
+
+
+def test_a_form_is_the_same_where_its_parts_are(caller: Caller) -> None:
+    first = send_file(caller, b"x" * 100_000)
+
+    assert first.json() == {"size": 100_000, "name": "a foto.png"}
+    again = send_file(caller, b"x" * 100_000)
+    assert (again["Idempotent-Replayed"], again.content) == ("true", first.content)
+    for other in (
+        send_file(caller, b"y" * 100_000),
+        send_file(caller, b"x" * 100_000, name="b"),
+        send_file(caller, b"x" * 100_000, file_name="outra.png"),
+    ):
+        assert error(other) == (422, "idempotency_key_reused", None)
+    assert names(caller) == ["a foto.png"]
+
+
+def test_a_form_has_no_null_and_json_is_none(caller: Caller) -> None:
+    assert error(send_file(caller, b"x", name="a\x00")) == (400, "null_characters_not_allowed", "name.0")
+    assert error(caller.post({"name": "a"}, "/api/v1/files")) == (415, "unsupported_media_type", None)
