@@ -13,6 +13,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "broadcast_project.settings")
 app = Celery("broadcast")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+# Its receivers make a worker show that it consumes.
+app.autodiscover_tasks(["broadcast_project"], related_name="pulse")
 
 
 @setup_logging.connect

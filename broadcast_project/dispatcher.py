@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import Error, connection
 from django.utils import timezone
 
+from broadcast_project import pulse
 from broadcasts import feed
 from broadcasts import services as broadcasts
 from messaging import cron, doorbell, lanes
@@ -60,10 +61,13 @@ def run(stop: Event) -> None:
         except (Error, psycopg.Error) as error:
             log.warning("the database is away: %s", type(error).__name__)
             connection.close()
+            # It waits, and that is its work now.
+            pulse.show("dispatcher")
             stop.wait(AWAY_SECONDS)
 
 
 def _tick(work: list[Chore], listener: psycopg.Connection) -> None:
+    pulse.show("dispatcher")
     claimed = dispatch()
     for chore in work:
         if chore.due_at <= time.monotonic():
@@ -82,6 +86,7 @@ def _do(chore: Chore) -> None:
         log.exception("%s failed", chore.name)
         connection.close()
     chore.due_at = time.monotonic() + chore.every
+    pulse.show("dispatcher")
 
 
 def dispatch() -> int:

@@ -210,7 +210,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 }
 CELERY_TIMEZONE = "UTC"
 CELERY_ENABLE_UTC = True
-CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_BEAT_SCHEDULER = "broadcast_project.scheduler:PulsingScheduler"
 
 # The engine. Flow tests shorten these; the pace itself is messaging.rules.
 SEND_WORKER_RATE = environment.matching("SEND_WORKER_RATE", "100/s", r"[1-9]\d*/[smh]", "a rate such as 100/s")

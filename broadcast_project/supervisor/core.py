@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from typing import Self
 
 from broadcast_project.supervisor.process import Process, Undertaker
+from broadcast_project.supervisor.pulse import GRACE, Pulse
 
 _TICK = 0.05
 _FIRST_BACKOFF = 0.2
 _LONGEST_BACKOFF = 10.0
 _STEADY_AFTER = 20.0
+_LISTEN_EVERY = 0.5
 # The whole product stops within 30 s: this, and what the embedded services need after it.
 _STOP_TIMEOUT = 26.0
 
@@ -37,6 +39,9 @@ class _Child:
     not_before: float = 0.0
     backoff: float = 0.0
     deaths: int = 0
+    pulse: Pulse | None = None
+    listen_at: float = 0.0
+    kill_at: float | None = None
 
     @property
     def alive(self) -> bool:
@@ -179,15 +184,36 @@ class Supervisor:
         now = time.monotonic()
         if child.popen is not None:
             if not _ended(child.popen.pid):
+                self._listen(child, now)
                 return
             self._bury(child, child.popen, now)
         if child.wanted and now >= child.not_before:
             self._launch(child, now)
 
+    def _listen(self, child: _Child, now: float) -> None:
+        """End what lives but has no pulse: by its own signal, and after a grace by the one that none can ignore."""
+        if child.pulse is None or child.process.patience is None or not child.wanted or now < child.listen_at:
+            return
+        child.listen_at = now + _LISTEN_EVERY
+        silence = child.pulse.silence(now)
+        if child.kill_at is None:
+            if silence > child.process.patience:
+                self._log(child.process.name, f"silent for {silence:.0f} s, ending it")
+                child.kill_at = now + GRACE
+                self._signal(child, child.process.stop_signal)
+        elif now >= child.kill_at:
+            self._signal(child, signal.SIGKILL)
+
     def _launch(self, child: _Child, now: float) -> None:
-        child.popen = child.process.spawn(self._env)
+        child.started_at, child.kill_at = now, None
+        child.pulse = Pulse() if child.process.patience else None
+        try:
+            child.popen = child.process.spawn(self._env, child.pulse)
+        except OSError as error:
+            # Neither a full disk nor a full table of processes may take the others along.
+            self._end(child, now, f"could not be started ({error.strerror})")
+            return
         self._undertaker.watch(child.popen.pid)
-        child.started_at = now
         if child.popen.stdout is not None:
             arguments = (child.process.name, child.popen)
             threading.Thread(target=self._pump, args=arguments, name=f"log-{child.process.name}", daemon=True).start()
@@ -196,14 +222,19 @@ class Supervisor:
     def _bury(self, child: _Child, popen: subprocess.Popen[bytes], now: float) -> None:
         _kill_group(popen.pid)
         self._undertaker.forget(popen.pid)
-        code = popen.wait()
+        self._end(child, now, f"ended ({_ending(popen.wait())})")
+
+    def _end(self, child: _Child, now: float, how: str) -> None:
         child.popen = None
+        if child.pulse is not None:
+            child.pulse.close()
+            child.pulse = None
         if child.wanted:
             child.deaths += 1
             steady = now - child.started_at > _STEADY_AFTER
             child.backoff = _FIRST_BACKOFF if steady or not child.backoff else min(child.backoff * 2, _LONGEST_BACKOFF)
             child.not_before = now + child.backoff
-            self._log(child.process.name, f"ended ({_ending(code)}), starting again in {child.backoff:.1f} s")
+            self._log(child.process.name, f"{how}, starting again in {child.backoff:.1f} s")
         self._state.notify_all()
 
     def _signal(self, child: _Child, number: int) -> None:

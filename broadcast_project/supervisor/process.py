@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from broadcast_project.supervisor.pulse import VARIABLE, Pulse
+
 _LAUNCHER = Path(__file__).with_name("launch.py")
 _UNDERTAKER = Path(__file__).with_name("undertaker.py")
 
@@ -36,7 +38,8 @@ class Process:
 
     `env` is added to the supervisor's own. `output` is a file to append to; without one each line goes to the
     supervisor's log. `stop_signal` asks it to end, `death_signal` is what the kernel sends it when its
-    supervisor is killed.
+    supervisor is killed. With `patience` it must renew its pulse (see `pulse`) at least once in so many seconds,
+    or it is ended and started again.
     """
 
     name: str
@@ -47,14 +50,16 @@ class Process:
     output: Path | None = None
     stop_signal: int = signal.SIGTERM
     death_signal: int = signal.SIGTERM
+    patience: float | None = None
 
-    def spawn(self, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    def spawn(self, env: Mapping[str, str], pulse: Pulse | None = None) -> subprocess.Popen[bytes]:
         """Start it in a session of its own. Its parent is the calling *thread*: both end together."""
         output = self._open_output()
         try:
             return subprocess.Popen(
                 tied(self.command, user=self.user, death_signal=self.death_signal),
-                env={**env, **self.env},
+                env={**env, **self.env, **({VARIABLE: pulse.path} if pulse else {})},
+                pass_fds=[pulse.file] if pulse else [],
                 cwd=self.cwd,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

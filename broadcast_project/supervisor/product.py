@@ -15,18 +15,23 @@ ROOT = Path(__file__).resolve().parents[2]
 _PYTHON = sys.executable
 _CELERY = (_PYTHON, "-m", "celery", "-A", "broadcast_project")
 _ENV = {"PYTHONUNBUFFERED": "1"}
+# Whoever asks over HTTP is told soon that the database is away; its few threads are soon free for the next.
+_WEB_ENV = {"DATABASE_POOL_WAIT_SECONDS": "3"}
 _READY_PATH = "/health/ready"
+# Seconds without a pulse after which a process counts as hanging. A worker's is longer than any send with its settle,
+# the others' than the longest that they may wait for database and broker in one turn, or take to start.
+PATIENCE = {"worker": 90.0, "dispatcher": 120.0, "beat": 180.0}
 
 
 def processes(port: int, *, host: str = "127.0.0.1") -> tuple[Process, ...]:
     """Web on `host`:`port`, worker, dispatcher and beat."""
     return (
-        Process("web", _web(host, port), env=_ENV, cwd=ROOT),
+        Process("web", _web(host, port), env=_ENV | _WEB_ENV, cwd=ROOT),
         # SIGTERM lets it finish what it is sending, which has its own deadline, and gives back what it has not begun.
         # Not REMAP_SIGTERM=SIGQUIT: soft shutdown sleeps its whole timeout whenever any task is under way.
-        Process("worker", _WORKER, env=_ENV, cwd=ROOT),
-        Process("dispatcher", manage("run_dispatcher"), env=_ENV, cwd=ROOT),
-        Process("beat", (*_CELERY, "beat", "--pidfile="), env=_ENV, cwd=ROOT),
+        Process("worker", _WORKER, env=_ENV, cwd=ROOT, patience=PATIENCE["worker"]),
+        Process("dispatcher", manage("run_dispatcher"), env=_ENV, cwd=ROOT, patience=PATIENCE["dispatcher"]),
+        Process("beat", (*_CELERY, "beat", "--pidfile="), env=_ENV, cwd=ROOT, patience=PATIENCE["beat"]),
     )
 
 
