@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from audience import selectors
 from audience.models import ConsentEvent, Contact
 from events import services as events
 from events.models import Event
@@ -33,7 +34,7 @@ def block(*, contact: Contact, reason: str, actor: Actor, now: datetime, by_cont
         _write_down(person, Kind.BLOCKED, "contact.blocked", reason, actor, now)
         if by_contact:
             _record(person, "contact.opted_out", actor, now)
-    contact.refresh_from_db()
+    _refresh(contact, person)
     return True
 
 
@@ -48,7 +49,7 @@ def unblock(*, contact: Contact, reason: str, actor: Actor, now: datetime) -> bo
         person.is_blocked, person.blocked_at, person.blocked_reason = False, None, ""
         person.save(update_fields=["is_blocked", "blocked_at", "blocked_reason", "updated_at"])
         _write_down(person, Kind.UNBLOCKED, "contact.unblocked", reason, actor, now)
-    contact.refresh_from_db()
+    _refresh(contact, person)
     return True
 
 
@@ -62,6 +63,25 @@ def release(*, contact: Contact, reason: str, actor: Actor, now: datetime) -> bo
     return _set_hold(contact, False, Kind.RELEASED, "contact.released", reason, actor, now)
 
 
+def carry_over(*, kept: Contact, gone: Contact, actor: Actor, now: datetime) -> None:
+    """Of two contacts that are one person, both locked: a block or hold of either is in force (blocked wins).
+
+    Sets the fields of ``kept``, to be saved by the caller, and writes down what is new to it.
+    """
+    if kept.is_blocked is not gone.is_blocked:
+        blocked = kept if kept.is_blocked else gone
+        if blocked is gone:
+            _record(kept, "contact.blocked", actor, now)
+        # Last in the ledger, whatever the other's history says: the sum of both is a block.
+        _enter(kept, Kind.BLOCKED, blocked.blocked_reason, actor, now)
+        kept.is_blocked, kept.blocked_at, kept.blocked_reason = True, blocked.blocked_at, blocked.blocked_reason
+    if kept.is_on_hold is not gone.is_on_hold:
+        if gone.is_on_hold:
+            _record(kept, "contact.held", actor, now)
+        _enter(kept, Kind.HELD, "", actor, now)
+        kept.is_on_hold = True
+
+
 def _set_hold(
     contact: Contact, wanted: bool, kind: ConsentEvent.Kind, event: str, reason: str, actor: Actor, now: datetime
 ) -> bool:
@@ -72,16 +92,36 @@ def _set_hold(
         person.is_on_hold = wanted
         person.save(update_fields=["is_on_hold", "updated_at"])
         _write_down(person, kind, event, reason, actor, now)
-    contact.refresh_from_db()
+    _refresh(contact, person)
     return True
 
 
 def _locked(contact: Contact) -> Contact:
-    """The row as it is now; of two who decide at once, the second sees what the first did."""
-    return Contact.objects.of(contact.organization_id).select_for_update().get(pk=contact.pk)
+    """The row as it is now; of two who decide at once, the second sees what the first did.
+
+    A contact that was merged meanwhile is the person it became. Freezes refer to contacts by the hundred
+    thousand: a lock that lets them do so holds none of them up.
+    """
+    rows = Contact.objects.of(contact.organization_id).select_for_update(no_key=True)
+    found = rows.filter(pk=contact.pk).first()
+    if found is not None:
+        return found
+    became = selectors.contact(organization_id=contact.organization_id, contact_id=contact.pk)
+    return rows.get(pk=contact.pk if became is None else became.pk)
+
+
+def _refresh(contact: Contact, person: Contact) -> None:
+    """The caller's object says what is now in force."""
+    for field in ("is_blocked", "blocked_at", "blocked_reason", "is_on_hold", "updated_at"):
+        setattr(contact, field, getattr(person, field))
 
 
 def _write_down(person: Contact, kind: ConsentEvent.Kind, event: str, reason: str, actor: Actor, now: datetime) -> None:
+    _enter(person, kind, reason, actor, now)
+    _record(person, event, actor, now)
+
+
+def _enter(person: Contact, kind: ConsentEvent.Kind, reason: str, actor: Actor, now: datetime) -> None:
     ConsentEvent.objects.create(
         organization_id=person.organization_id,
         contact=person,
@@ -90,7 +130,6 @@ def _write_down(person: Contact, kind: ConsentEvent.Kind, event: str, reason: st
         actor=actor.id or actor.type,
         created_at=now,
     )
-    _record(person, event, actor, now)
 
 
 def _record(person: Contact, event: str, actor: Actor, now: datetime) -> None:

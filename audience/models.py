@@ -65,6 +65,34 @@ class ContactAddress(TenantModel):
         return f"{self.kind}:{self.value}"
 
 
+class MergedContact(TenantModel):
+    """Where a contact went that turned out to be another's double; ``id`` is the one it had.
+
+    Whoever kept the old id, or the external id that only one of the two could keep, is led to the person.
+    """
+
+    contact = models.ForeignKey(
+        Contact, on_delete=models.CASCADE, related_name="merged_contacts", verbose_name=_("contact")
+    )
+    external_id = models.CharField(_("external id"), max_length=128, null=True)  # noqa: DJ001 - null: it had none
+    created_at = models.DateTimeField(_("time"), default=timezone.now, editable=False)
+
+    class Meta(TenantModel.Meta):
+        db_table = "merged_contacts"
+        verbose_name = _("merged contact")
+        verbose_name_plural = _("merged contacts")
+        indexes = [
+            models.Index(
+                fields=["organization", "external_id"],
+                condition=models.Q(external_id__isnull=False),
+                name="merged_by_external_id",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+
 class Group(TenantModel):
     """An audience: owned by a team, whose active leaders may write to it, or by a person."""
 

@@ -10,7 +10,7 @@ from django.db.models import Case, CharField, F, Q, QuerySet, Value, When, Windo
 from django.db.models.fields.json import JSONField
 from django.db.models.functions import Cast, Coalesce, FirstValue, NullIf, RowNumber
 
-from audience.models import Contact, Group, GroupMember
+from audience.models import Contact, Group, GroupMember, MergedContact
 from permissions import ids
 
 
@@ -89,6 +89,21 @@ class Groups:
 
 
 groups: Audience = Groups()
+
+
+def contact(*, organization_id: UUID, contact_id: UUID) -> Contact | None:
+    """The contact of this id; one that was merged is the person it became. None where there is none."""
+    found = Contact.objects.of(organization_id).filter(pk=contact_id).first()
+    if found is not None:
+        return found
+    merged = MergedContact.objects.of(organization_id).filter(pk=contact_id).select_related("contact").first()
+    return None if merged is None else merged.contact
+
+
+def subjects_of(person: Contact) -> list[str]:
+    """The prefixed ids under which events of a person were recorded, those of merged contacts among them."""
+    merged = MergedContact.objects.of(person.organization_id).filter(contact=person).values_list("pk", flat=True)
+    return [ids.encode(ids.CONTACT, key) for key in (person.pk, *merged)]
 
 
 def _exclusion() -> Case:

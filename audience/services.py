@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from audience import phones
-from audience.models import Contact, ContactAddress, Group, GroupMember
-from audience.phones import Phone, PhoneRejected
+from audience import identifying, phones
+from audience.models import Contact, Group, GroupMember
+from audience.phones import Phone, PhoneRejected, WhatsAppId
+from events import services as events
+from events.services import Actor
 from permissions.models import Organization, Team, User
 
 
@@ -26,17 +28,33 @@ class GroupNeedsAnOwner(Exception):
     """A group belongs to a team or to a person of its own organization."""
 
 
-def contact_for_phone(*, organization: Organization, phone: Phone, now: datetime, name: str = "") -> Contact:
+def contact_for_phone(
+    *, organization: Organization, phone: Phone, now: datetime, name: str = "", actor: Actor = events.SYSTEM
+) -> Contact:
     """The one contact behind a phone under any spelling; made where nobody has it.
 
-    Of writers who come at once, each with another spelling, all get the same contact.
+    Of writers who come at once, each with another spelling, all get the same contact. Contacts that turn out to
+    be one person are merged. Until the end of the transaction nobody merges it away.
     """
-    with transaction.atomic():
-        contact = _by_address(organization, phone)
-        if contact is None:
-            contact = _of_identity(organization, phone, name, now)
-        _add_spellings(contact, phone, now)
-    return contact
+    person = identifying.Person.of_phone(phone)
+    return identifying.one_contact(organization=organization, person=person, now=now, name=name, actor=actor)
+
+
+def contact_for_whatsapp_ids(
+    *,
+    organization: Organization,
+    whatsapp_ids: Sequence[WhatsAppId],
+    now: datetime,
+    name: str = "",
+    actor: Actor = events.SYSTEM,
+) -> Contact:
+    """The one contact behind ids that WhatsApp itself says are one person: a chat's phone, its LID, its BSUID.
+
+    Whatever was known of them apart is merged, opt-outs included. Any digits are a phone here, real or not, and
+    a LID's or BSUID's never are. Raises NoPersonsId where one of them is a group's, a channel's or the system's.
+    """
+    person = identifying.Person.of_whatsapp_ids(whatsapp_ids)
+    return identifying.one_contact(organization=organization, person=person, now=now, name=name, actor=actor)
 
 
 def add_contact(
@@ -129,41 +147,11 @@ def deactivate_member(*, member: GroupMember) -> None:
     member.save(update_fields=["status"])
 
 
-def _by_address(organization: Organization, phone: Phone) -> Contact | None:
-    """Whoever has one of the spellings already; the identity's own contact first."""
-    known = ContactAddress.objects.of(organization).filter(kind=ContactAddress.Kind.PHONE, value__in=phone.variants)
-    holders = [address.contact for address in known.select_related("contact")]
-    return min(holders, key=lambda contact: contact.identity != phone.identity, default=None)
-
-
-def _of_identity(organization: Organization, phone: Phone, name: str, now: datetime) -> Contact:
-    fresh = Contact(organization=organization, identity=phone.identity, name=name, created_at=now)
-    # ON CONFLICT DO NOTHING waits for a writer who is ahead; what he committed is then read.
-    Contact.unscoped.bulk_create([fresh], ignore_conflicts=True)
-    return Contact.objects.of(organization).get(identity=phone.identity)
-
-
-def _add_spellings(contact: Contact, phone: Phone, now: datetime) -> None:
-    # In one order everywhere, so that two writers never wait for each other.
-    ContactAddress.unscoped.bulk_create(
-        [
-            ContactAddress(
-                organization_id=contact.organization_id,
-                contact=contact,
-                kind=ContactAddress.Kind.PHONE,
-                value=value,
-                created_at=now,
-            )
-            for value in sorted(phone.variants)
-        ],
-        ignore_conflicts=True,
-    )
-
-
 def _learn(contact: Contact, name: str, external_id: str | None, attributes: Mapping[str, Any]) -> Contact:
     if not (name or external_id or attributes):
         return contact
-    person = Contact.objects.of(contact.organization_id).select_for_update().get(pk=contact.pk)
+    # Weaker than a plain lock, so that a freeze may refer to the contact meanwhile.
+    person = Contact.objects.of(contact.organization_id).select_for_update(no_key=True).get(pk=contact.pk)
     person.name = person.name or name
     person.external_id = person.external_id or external_id
     person.attributes = {**person.attributes, **attributes}

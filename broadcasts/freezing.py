@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import connection
 
+from audience import merging
 from audience.selectors import Audience
 from broadcasts import variations
 from broadcasts.content import NAME, Content
@@ -74,6 +75,7 @@ def freeze(broadcast: Broadcast, content: Content, audience: Audience, channel_i
 
     Runs in the caller's transaction. One person is included once, by the earliest of his lines.
     """
+    merging.hold_off(broadcast.organization_id)
     lines, parameters = audience.lines(broadcast.group).query.sql_with_params()
     lacks, asked = _lacks(content)
     length, measured = _longest(content)

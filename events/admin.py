@@ -43,6 +43,7 @@ TYPE_WORDS = {
     "contact.unblocked": _("Contact unblocked"),
     "contact.held": _("Contact put on hold"),
     "contact.released": _("Contact released from hold"),
+    "contact.merged": _("Two contacts turned out to be one person"),
     "contact.opted_out": _("Contact asked to get nothing more"),
     "limit.loosened": _("Limit of a number loosened"),
     "membership.role_changed": _("Role of a person changed"),

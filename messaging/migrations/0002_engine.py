@@ -25,13 +25,19 @@ CREATE FUNCTION engine_judge(
   p_message uuid, p_channel uuid, p_lease bigint, p_send_ttl double precision,
   OUT verdict text, OUT code text, OUT until_at timestamptz)
 LANGUAGE plpgsql VOLATILE AS $$
-DECLARE l lanes; m record; s record; c record; t timestamptz;
+DECLARE l lanes; m record; s record; c record; t timestamptz; twice boolean;
 BEGIN
   SELECT * INTO l FROM lanes WHERE channel_id = p_channel;
   SELECT status, lease, priority, stream_id, contact_id, not_before, expires_at INTO m
     FROM messages WHERE id = p_message;
   SELECT state, expires_at INTO s FROM streams WHERE id = m.stream_id;
   SELECT is_blocked, is_on_hold INTO c FROM contacts WHERE id = m.contact_id;
+  -- Two that were frozen as two people may be one by now; what was begun for either is his message.
+  twice := m.stream_id IS NOT NULL AND EXISTS (
+    SELECT 1 FROM messages other
+    WHERE other.contact_id = m.contact_id AND other.stream_id = m.stream_id AND other.id <> p_message
+      AND (other.status IN ('sending', 'sent', 'delivered', 'read', 'played', 'in_doubt')
+           OR other.status = 'failed' AND other.error_sent = 'maybe'));
   t := clock_timestamp();
 
   IF l.lease IS DISTINCT FROM p_lease OR l.busy_message IS DISTINCT FROM p_message
@@ -46,6 +52,8 @@ BEGIN
     verdict := 'never'; code := 'contact_blocked';
   ELSIF m.priority > 0 AND c.is_on_hold THEN
     verdict := 'never'; code := 'contact_on_hold';
+  ELSIF twice THEN
+    verdict := 'never'; code := 'duplicate';
   ELSIF m.expires_at <= t OR s.expires_at <= t THEN
     verdict := 'never'; code := 'expired';
   ELSIF s.state = 'paused' THEN
@@ -83,9 +91,17 @@ CREATE FUNCTION engine_gate(
   p_send_ttl double precision, p_busy_ttl double precision, p_figures_fresh boolean,
   OUT verdict text, OUT code text, OUT until_at timestamptz, OUT attempt integer)
 LANGUAGE plpgsql VOLATILE AS $$
-DECLARE l lanes; m record; j record; t timestamptz; wait timestamptz;
+DECLARE l lanes; m record; j record; t timestamptz; wait timestamptz; person uuid;
 BEGIN
   PERFORM 1 FROM lanes WHERE channel_id = p_channel FOR UPDATE;
+  -- The person, too: where two lanes hold messages of one stream for him, one of the gates sees the other's "go".
+  -- A contact that was merged away while its lock was waited for is looked up again.
+  LOOP
+    SELECT contact_id INTO person FROM messages WHERE id = p_message AND stream_id IS NOT NULL;
+    EXIT WHEN person IS NULL;
+    PERFORM 1 FROM contacts WHERE id = person FOR NO KEY UPDATE;
+    EXIT WHEN FOUND;
+  END LOOP;
   PERFORM 1 FROM messages WHERE id = p_message FOR UPDATE;
   SELECT * INTO j FROM engine_judge(p_message, p_channel, p_lease, p_send_ttl);
   SELECT * INTO l FROM lanes WHERE channel_id = p_channel;

@@ -55,9 +55,14 @@ class Message(TenantModel):
 
     channel = models.ForeignKey(Channel, on_delete=models.PROTECT, related_name="+", verbose_name=_("number"))
     stream = models.ForeignKey(Stream, on_delete=models.PROTECT, null=True, related_name="+")
-    # audience.Contact by id: the gate reads it in SQL; a merge moves it.
+    # audience.Contact by id: the gate reads it in SQL; a merge moves it. Its index is messages_by_contact.
     contact = models.ForeignKey(
-        "audience.Contact", on_delete=models.SET_NULL, null=True, related_name="+", verbose_name=_("contact")
+        "audience.Contact",
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+        db_index=False,
+        verbose_name=_("contact"),
     )
     direction = models.CharField(_("direction"), max_length=3, choices=Direction.choices)
     origin = models.CharField(_("sent via"), max_length=16, choices=Origin.choices, blank=True)
@@ -107,6 +112,8 @@ class Message(TenantModel):
                 name="messages_open",
             ),
             models.Index(fields=["stream", "status"], name="messages_by_stream"),
+            # What a stream has already begun for a person.
+            models.Index(fields=["contact", "stream"], name="messages_by_contact"),
         ]
 
     def __str__(self) -> str:
