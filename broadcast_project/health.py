@@ -27,11 +27,11 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, JsonResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
 from django_celery_beat.models import PeriodicTask
 
 from broadcast_project import pulse
 from messaging.models import CronRun
+from permissions.api.plain import answers, openapi_answer
 
 log = logging.getLogger(__name__)
 
@@ -53,19 +53,47 @@ _NO_DATABASE = "no answer from the database"
 _NO_BROKER = "no answer"
 
 
+_STATUS: dict[str, Any] = {"type": "object", "required": ["status"], "properties": {"status": {"enum": ["ok"]}}}
+_CHECKS: dict[str, Any] = {
+    "type": "object",
+    "required": ["status", "checks"],
+    "properties": {
+        "status": {"enum": ["ok", "failing"]},
+        "checks": {
+            "type": "object",
+            "description": "Each part is `ok`, or says in words what is wrong.",
+            "additionalProperties": {"type": "string"},
+        },
+    },
+}
+_OPEN: dict[str, Any] = {"tags": ["service"], "security": []}
+_ALIVE = _OPEN | {
+    "summary": "Whether the process lives",
+    "responses": {"200": openapi_answer("It does.", schema=_STATUS, media_type="application/json")},
+}
+_READY = _OPEN | {
+    "summary": "Whether every part answers",
+    "description": "Database, broker, migrations and the pulse of beat.",
+    "responses": {
+        "200": openapi_answer("All do.", schema=_CHECKS, media_type="application/json"),
+        "503": openapi_answer("Those that do not are named.", schema=_CHECKS, media_type="application/json"),
+    },
+}
+
+
 class Failing(Exception):
     """What is wrong, in words that are safe to show."""
 
 
+@answers("GET", openapi={"get": _ALIVE})
 @never_cache
-@require_safe
 def alive(_request: HttpRequest) -> JsonResponse:
     """200 as long as the process answers."""
     return JsonResponse({"status": "ok"})
 
 
+@answers("GET", openapi={"get": _READY})
 @never_cache
-@require_safe
 def ready(_request: HttpRequest) -> JsonResponse:
     """200 where all parts do, else 503 that names each part that fails: ``{"status", "checks": {part: …}}``."""
     with _own_connection() as own:

@@ -54,6 +54,8 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "rest_framework",
     "drf_standardized_errors",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "django_celery_beat",
     "permissions",
     "events",
@@ -251,11 +253,27 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "permissions.api.negotiation.Negotiation",
     "DEFAULT_THROTTLE_CLASSES": ["permissions.api.throttling.CallerRate"],
+    "DEFAULT_SCHEMA_CLASS": "permissions.api.schema.Schema",
     "EXCEPTION_HANDLER": "permissions.api.errors.handle",
     "UNICODE_JSON": True,
     "UNAUTHENTICATED_USER": None,
     # ?format= would be one more way to ask for what the Accept header says.
     "URL_FORMAT_OVERRIDE": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "broadcast",
+    "VERSION": "1",
+    "DESCRIPTION": "WhatsApp broadcasts and channels: paced, exactly once, audited. See docs/api.md.",
+    "OAS_VERSION": "3.1.0",
+    "DEFAULT_GENERATOR_CLASS": "permissions.api.schema.Generator",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "SORT_OPERATION_PARAMETERS": False,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "POSTPROCESSING_HOOKS": ["permissions.api.schema.add_common_parts"],
+    "SERVERS": [{"url": PUBLIC_BASE_URL}],
+    # What a check of the deployment would say of it is a test here (tests/permissions/test_schema.py).
+    "ENABLE_DJANGO_DEPLOY_CHECK": False,
 }
 DRF_STANDARDIZED_ERRORS = {"EXCEPTION_FORMATTER_CLASS": "permissions.api.errors.Formatter"}
 

@@ -6,10 +6,13 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 
 from broadcast_project import health
+from permissions.api import reference
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     path("i18n/", include("django.conf.urls.i18n")),
+    path("api/v1/schema", reference.schema, name="api-schema"),
+    path("api/v1/docs", reference.page, name="api-docs"),
     path("api/v1/", include("broadcasts.api.urls")),
     path("", include("channels_waha.api.urls")),
     path("health", health.alive, name="health"),

@@ -13,16 +13,19 @@ from rest_framework import exceptions, status
 from rest_framework.response import Response
 
 from broadcasts import outlook, refusals, selectors, services
-from broadcasts.api import serializers
+from broadcasts.api import serializers, shapes
 from broadcasts.models import Broadcast
 from events import services as events
 from permissions import ids
 from permissions.api.authentication import ApiRequest
+from permissions.api.described import Answer, Operation, Query
 from permissions.api.idempotency import idempotent, key_of
 from permissions.api.pagination import CursorPagination
 from permissions.api.refusals import Conflict, RuleViolation, Unreadable
 from permissions.api.views import ApiView
 from permissions.models import Scope
+
+_MOVED = Answer("The broadcast as it is now.", shapes.Shown)
 
 
 class RecipientPagination(CursorPagination):
@@ -36,6 +39,11 @@ class BroadcastsView(ApiView):
 
     required_scopes = {"GET": Scope.BROADCAST_READ, "POST": Scope.BROADCAST_SEND}
 
+    @Operation(
+        summary="List broadcasts",
+        description="Those of the key's owner; with `broadcast:read`, or for an admin, all of the organization.",
+        item=shapes.Shown,
+    )
     def get(self, request: ApiRequest) -> Response:
         paginator = CursorPagination()
         rows = selectors.visible_to(
@@ -44,6 +52,14 @@ class BroadcastsView(ApiView):
         page = paginator.paginate_queryset(rows, request, view=self) or []
         return paginator.get_paginated_response(_shown(page))
 
+    @Operation(
+        summary="Post a broadcast",
+        description="Freezes the group's audience and queues one message for each person. Either `variations` or"
+        " `template_name`.",
+        body=serializers.DraftSerializer,
+        answers={202: Answer("Accepted.", shapes.Accepted, headers=("Location",))},
+        refusals=shapes.COMPOSING,
+    )
     @idempotent(kept_for=None)
     def post(self, request: ApiRequest) -> Response:
         form = serializers.DraftSerializer(data=request.data)
@@ -73,6 +89,11 @@ class BroadcastView(ApiView):
 
     required_scopes = {"GET": Scope.BROADCAST_READ}
 
+    @Operation(
+        summary="One broadcast, by its id or its public id",
+        answers={200: Answer("The broadcast.", shapes.Shown)},
+        refusals=shapes.READING,
+    )
     def get(self, request: ApiRequest, reference: str) -> Response:  # noqa: ARG002 - DRF's signature
         return Response(_shown([_readable(self, reference)])[0])
 
@@ -82,6 +103,14 @@ class RecipientsView(ApiView):
 
     required_scopes = {"GET": Scope.BROADCAST_READ}
 
+    @Operation(
+        summary="What became of each person",
+        description="In the order of the audience, the excluded with their reason. A message in doubt is found by"
+        " `in_doubt` and by `failed`.",
+        item=shapes.Person,
+        query=(Query("status", "Only those of this status.", selectors.WORDS),),
+        refusals=shapes.READING,
+    )
     def get(self, request: ApiRequest, reference: str) -> Response:
         broadcast = _readable(self, reference)
         wanted = request.query_params.get("status")
@@ -107,6 +136,13 @@ class MoveView(ApiView):
         "cancel": services.cancel,
     }
 
+    @Operation(
+        summary=lambda view: f"{view.move.capitalize()} a broadcast",
+        description="For its owner and the organization's admins.",
+        body=serializers.NothingSerializer,
+        answers={200: _MOVED},
+        refusals=shapes.MOVING,
+    )
     @idempotent()
     def post(self, request: ApiRequest, reference: str) -> Response:
         serializers.NothingSerializer(data=request.data).is_valid(raise_exception=True)

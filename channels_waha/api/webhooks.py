@@ -10,20 +10,40 @@ from django.conf import settings
 from django.db import Error
 from django.http import HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
 from django.utils import timezone
-from django.views.decorators.csrf import csrf_exempt
-from django.views.decorators.http import require_POST
+from django.utils.translation import gettext as _
 
 from channels_waha import selectors
 from messaging import intake
+from permissions.api.errors import body as error_body
+from permissions.api.plain import answers, openapi_answer
 from permissions.encryption import SecretUnreadable
 
 log = logging.getLogger(__name__)
 
 _RETRY_AFTER_SECONDS = 5
+_OPERATION = {
+    "summary": "Where WAHA posts what happens to a session",
+    "description": "Signed with the session's secret: HMAC-SHA512 of the body in `X-Webhook-Hmac`. Kept raw, applied"
+    " afterwards.",
+    "tags": ["webhooks"],
+    "security": [],
+    "parameters": [
+        {"name": "session_name", "in": "path", "required": True, "schema": {"type": "string"}},
+        {"name": "X-Webhook-Hmac", "in": "header", "schema": {"type": "string", "pattern": "^[0-9a-fA-F]{128}$"}},
+        {"name": "X-Webhook-Request-Id", "in": "header", "schema": {"type": "string"}},
+    ],
+    "requestBody": {"required": True, "content": {"application/json": {"schema": {}}}},
+    "responses": {
+        "200": openapi_answer("Kept."),
+        "400": openapi_answer("The body broke off."),
+        "401": openapi_answer("Not signed by this session, or no such session. Nothing is kept."),
+        "413": openapi_answer("Too large.", schema={"type": "object"}, media_type="application/json"),
+        "503": openapi_answer("Not available right now: post it again."),
+    },
+}
 
 
-@csrf_exempt
-@require_POST
+@answers("POST", openapi={"post": _OPERATION})
 def receive(request: HttpRequest, session_name: str) -> HttpResponse:
     """Store one delivery of a session, if that session's secret signed it.
 
@@ -75,5 +95,4 @@ def _length(request: HttpRequest) -> int:
 
 
 def _too_large() -> HttpResponse:
-    error = {"code": "body_too_large", "detail": "The body is too large.", "attr": None}
-    return JsonResponse({"type": "client_error", "errors": [error]}, status=413)
+    return JsonResponse(error_body("client_error", "body_too_large", _("The body is too large.")), status=413)

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from permissions.api.refusals import InvalidApiKey, RequestTooLarge, TemporarilyUnavailable
 
 # What a field's validator may find wrong with a value that was read well.
-_RULE_CODES = frozenset({"blank", "empty", "max_length", "max_value", "min_length", "min_value"})
+RULE_CODES = frozenset({"blank", "empty", "max_length", "max_value", "min_length", "min_value"})
 # Details that would repeat what the caller wrote.
 _WITHOUT_ECHO = {
     "invalid_choice": _("This is not one of the allowed values."),
@@ -69,7 +69,7 @@ def body(kind: str, code: str, detail: str) -> dict[str, Any]:
 def _only_rules(codes: Any) -> bool:
     """Whether all the codes in DRF's nested codes are of rules."""
     if isinstance(codes, str):
-        return codes in _RULE_CODES
+        return codes in RULE_CODES
     nested = codes.values() if isinstance(codes, dict) else codes
     return all(_only_rules(code) for code in nested)
 

@@ -27,6 +27,7 @@ from messaging.models import Channel, Message
 from permissions import ids
 from permissions.models import ApiKey, Organization, User
 from tests import factories
+from tests.conformance import CheckedClient
 
 TEXTS = (
     "Oi {{nome|você}}, {saiu|chegou} o curso!",
@@ -46,7 +47,7 @@ class Shop:
     leader: User
     group: Group
     channel: Channel
-    client: Client = field(default_factory=lambda: Client(raise_request_exception=False))
+    client: Client = field(default_factory=lambda: CheckedClient(raise_request_exception=False))
 
     @cached_property
     def key(self) -> ApiKey:
