@@ -1,5 +1,6 @@
 """The book: what each phone got, and when the simulator acted."""
 
+import hashlib
 import json
 import os
 import time
@@ -7,13 +8,17 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from simulator.files import File
+
 
 @dataclass(slots=True)
 class Entry:
     """One message that reached a phone. Times in epoch seconds, `acted_monotonic` in clock seconds.
 
     `id_given` says that the caller drew the id and the simulator took it, `repeated` that the same id
-    went to the same chat before. `answered` is the status sent back, or how the answer failed.
+    went to the same chat before. `answered` is the status sent back, or how the answer failed. `reply_to`
+    is the bare id of the quoted message, `target` of the one that a reaction, an edit or a revoke is about;
+    `file` has `mimetype, filename, size, sha256`.
     """
 
     seq: int
@@ -29,6 +34,10 @@ class Entry:
     acted_monotonic: float
     answered: str | None = None
     answered_at: float | None = None
+    kind: str = "text"
+    reply_to: str | None = None
+    target: str | None = None
+    file: dict[str, Any] | None = None
 
 
 _FIELDS = tuple(field.name for field in fields(Entry))
@@ -37,6 +46,11 @@ _FIELDS = tuple(field.name for field in fields(Entry))
 def _as_row(entry: Entry) -> dict[str, Any]:
     """A flat copy; `asdict` would copy deeply, at ten times the cost."""
     return {name: getattr(entry, name) for name in _FIELDS}
+
+
+def _describe(file: File) -> dict[str, Any]:
+    digest = hashlib.sha256(file.data).hexdigest()
+    return {"mimetype": file.mimetype, "filename": file.filename, "size": len(file.data), "sha256": digest}
 
 
 class Book:
@@ -63,6 +77,10 @@ class Book:
         id_given: bool,
         source: str,
         requested_at: float,
+        kind: str = "text",
+        reply_to: str | None = None,
+        target: str | None = None,
+        file: File | None = None,
     ) -> Entry:
         """Write down that a phone got a message, now."""
         key = (session, chat_id, message_id)
@@ -79,6 +97,10 @@ class Book:
             requested_at=requested_at,
             acted_at=time.time(),
             acted_monotonic=time.monotonic(),
+            kind=kind,
+            reply_to=reply_to,
+            target=target,
+            file=None if file is None else _describe(file),
         )
         self._seen.add(key)
         self._entries.append(entry)

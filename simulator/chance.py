@@ -60,6 +60,13 @@ class Ids:
         """As a phone draws it: `3A` and 18 upper-case hex digits."""
         return f"3A{self._random.getrandbits(72):018X}"
 
+    def group(self) -> str:
+        return f"1203634{self._random.randrange(10**11):011}@g.us"
+
+    def invite(self) -> str:
+        """The last part of an invitation's link."""
+        return "".join(self._random.choices(_BASE64[:-2], k=22))
+
     def request(self, at_ms: int) -> str:
         """`X-Webhook-Request-Id`: one prefix per process, then a time that never repeats."""
         self._last_request_ms = max(at_ms, self._last_request_ms + 1)

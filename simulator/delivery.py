@@ -57,6 +57,7 @@ class Posting:
         "_deliveries",
         "_headers",
         "_hook",
+        "_is_dropped",
         "_timer",
         "_waiters",
         "arrived",
@@ -72,6 +73,7 @@ class Posting:
         self._hook = hook
         self._headers = headers
         self._body = body
+        self._is_dropped = False
         self._timer: asyncio.TimerHandle | None = None
         self._waiters: list[asyncio.Future[None]] = []
         self.event = event
@@ -84,6 +86,9 @@ class Posting:
         self.tries += 1
         self._deliveries.client.submit("POST", self._hook.url, self._headers, self._body, self._answered)
 
+    def begin_later(self, seconds: float) -> None:
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.begin)
+
     async def wait(self) -> None:
         """Until it has arrived or is given up."""
         if self.arrived is None:
@@ -93,6 +98,7 @@ class Posting:
 
     def drop(self) -> None:
         """As when the server ends: nobody tries again."""
+        self._is_dropped = True
         if self._timer is not None:
             self._timer.cancel()
 
@@ -131,6 +137,8 @@ class Posting:
 
     def _failed(self, outcome: str, *, asked: float) -> None:
         deliveries, policy = self._deliveries, self._hook.policy
+        if self._is_dropped:
+            return
         deliveries.counts["retried"] += 1
         if self.tries > policy.attempts:
             self._end(outcome, arrived=False)
@@ -163,8 +171,10 @@ class Deliveries:
     def pending(self) -> int:
         return len(self._postings)
 
-    def post(self, hook: Hook, *, event: str, session: str, body: bytes, timestamp_ms: int) -> Posting:
-        """Begin one delivery."""
+    def post(
+        self, hook: Hook, *, event: str, session: str, body: bytes, timestamp_ms: int, after: float = 0.0
+    ) -> Posting:
+        """Begin one delivery, now or `after` real seconds."""
         headers = signing.headers(
             version=self._version,
             request_id=self._ids.request(timestamp_ms),
@@ -176,7 +186,10 @@ class Deliveries:
             headers.update(hook.custom_headers)
         posting = Posting(self, hook, headers=headers, body=body, event=event, session=session)
         self._postings.add(posting)
-        posting.begin()
+        if after:
+            posting.begin_later(after)
+        else:
+            posting.begin()
         return posting
 
     def ended(self, posting: Posting, url: str, outcome: str) -> None:
@@ -193,8 +206,12 @@ class Deliveries:
             }
         )
 
-    def close(self) -> None:
+    def forget(self) -> None:
+        """All that is on its way is lost: it was in memory only."""
         for posting in self._postings:
             posting.drop()
         self._postings.clear()
+
+    def close(self) -> None:
+        self.forget()
         self.client.close()

@@ -1,5 +1,7 @@
 """What goes wrong on command: rules set over the control API, and what they mean for one call."""
 
+import math
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +19,7 @@ ANSWER_KINDS: dict[str, dict[str, Any]] = {
     "empty": {"acted": True},
     "garbage": {"acted": True},
     "trickle": {"acted": True, "seconds": 1.0},
+    "engine_error": {"message": None, "acted": False, "extra": {}},
 }
 PHONE_KINDS: dict[str, dict[str, Any]] = {
     "echo": {"order": None, "seconds": 2.0},
@@ -27,12 +30,15 @@ PHONE_KINDS: dict[str, dict[str, Any]] = {
     "ack_error": {"after": 0},
 }
 WEBHOOK_KINDS: dict[str, dict[str, Any]] = {
-    "webhook_duplicate": {"times": 2},
+    "webhook_duplicate": {"times": 2, "fresh": False},
     "webhook_drop": {},
+    "webhook_late": {"seconds": None},
 }
 KINDS = ANSWER_KINDS | PHONE_KINDS | WEBHOOK_KINDS
 ECHO_ORDERS = ("none", "before", "after", "late")
-SCOPE = ("op", "session", "chat_id", "event", "count", "probability", "seed")
+SCOPE = ("op", "session", "chat_id", "event", "count", "probability", "seed", "lasts")
+# The `op` of a fault that strikes every call: an outage.
+EVERY_OP = "*"
 
 
 class FaultRuleError(ValueError):
@@ -53,13 +59,19 @@ class Rule:
     left: int | None
     probability: float
     chance: Chance
+    ends_at: float = math.inf
     hits: int = 0
 
     def takes(self, *, op: str | None, session: str | None, chat_id: str | None, event: str | None) -> bool:
         """Whether it strikes here; each strike counts against `count`."""
-        if self.left == 0:
+        if self.left == 0 or time.monotonic() > self.ends_at:
             return False
-        scopes = ((self.op, op), (self.session, session), (self.chat_id, chat_id), (self.event, event))
+        scopes = (
+            (None if self.op == EVERY_OP else self.op, op),
+            (self.session, session),
+            (self.chat_id, chat_id),
+            (self.event, event),
+        )
         if any(wanted is not None and wanted != found for wanted, found in scopes):
             return False
         if not self.chance.hits(self.probability):
@@ -103,6 +115,15 @@ FINE = Plan()
 
 
 @dataclass(slots=True)
+class WebhookTrouble:
+    """What the faults do to one event: how many copies, under fresh envelope ids or not, real seconds late."""
+
+    copies: int = 1
+    is_fresh: bool = False
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
 class FaultBoard:
     """The rules in force, in the order in which they were set."""
 
@@ -122,6 +143,9 @@ class FaultBoard:
         count = request.get("count")
         if count is not None and (not isinstance(count, int) or count < 1):
             raise FaultRuleError("count must be a whole number from 1")
+        lasts = request.get("lasts")
+        if lasts is not None and (isinstance(lasts, bool) or not isinstance(lasts, int | float) or lasts <= 0):
+            raise FaultRuleError("lasts must be a number of seconds above 0")
         self._last_id += 1
         rule = Rule(
             id=self._last_id,
@@ -133,6 +157,7 @@ class FaultBoard:
             event=request.get("event"),
             left=count,
             probability=float(probability),
+            ends_at=math.inf if lasts is None else time.monotonic() + lasts,
             chance=Chance(request["seed"]) if request.get("seed") is not None else self.chance,
         )
         self.rules.append(rule)
@@ -151,14 +176,19 @@ class FaultBoard:
             _apply(plan, rule)
         return plan
 
-    def webhook_copies(self, *, session: str, event: str) -> int:
-        """How many times one event is posted to one hook: 0, 1 or more."""
-        copies = 1
+    def webhook_trouble(self, *, session: str, event: str) -> WebhookTrouble:
+        """All rules that strike this event, put together."""
+        trouble = WebhookTrouble()
         for rule in self._struck(WEBHOOK_KINDS, session=session, event=event):
-            if rule.kind == "webhook_drop":
-                return 0
-            copies = int(rule.parameters["times"])
-        return copies
+            match rule.kind:
+                case "webhook_drop":
+                    trouble.copies = 0
+                case "webhook_late":
+                    trouble.seconds += rule.parameters["seconds"]
+                case _:
+                    trouble.copies *= int(rule.parameters["times"])
+                    trouble.is_fresh = bool(rule.parameters["fresh"])
+        return trouble
 
     def _struck(
         self,

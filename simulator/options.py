@@ -10,6 +10,7 @@ ENGINES = ("NOWEB", "GOWS", "WEBJS")
 IDS_TAKEN_SINCE = (2026, 4, 3)
 KEY_IN_QUERY_SINCE = (2026, 4, 3)
 PLUS_FOR_ALL_SINCE = (2026, 6, 1)
+RESTRICTIONS_TOLD_SINCE = (2026, 8, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,8 @@ class Options:
     echo_before_share: float = 0.15
     ack_delays: tuple[float, float, float] = (0.4, 0.9, 3.0)
     read_share: float = 1.0
+    base_url: str = "http://localhost:3000"
+    files_lifetime: float = 180.0
     die_with_parent: bool = False
 
     @property
@@ -80,6 +83,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--echo-before-share", type=float, default=0.15, help="share of echoes posted before the answer")
     add("--ack-delays", type=_three_seconds, default=(0.4, 0.9, 3.0), metavar="SERVER,DEVICE,READ")
     add("--read-share", type=float, default=1.0, help="share of messages that are ever read")
+    add("--base-url", default="http://localhost:3000", help="WAHA_BASE_URL: what stands before /api/files/ in webhooks")
+    add("--files-lifetime", type=float, default=180.0, help="real seconds until a file is gone; 0 keeps it")
     add("--die-with-parent", action="store_true", help="end when the starting process does")
     return parser
 

@@ -56,6 +56,12 @@ def unprocessable(message: str) -> RefusedError:
     return RefusedError(422, {"message": message, "error": "Unprocessable Entity", "statusCode": 422})
 
 
+def not_implemented() -> RefusedError:
+    """What this engine cannot do."""
+    message = "The method is not implemented by the engine."
+    return RefusedError(501, {"message": message, "error": "Not Implemented", "statusCode": 501})
+
+
 def session_not_running(name: str) -> RefusedError:
     return not_found(
         f"We didn't find a session with name '{name}'.\n"

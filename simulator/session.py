@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from simulator import addresses
 from simulator.delivery import Hook, Posting
 from simulator.engines import ENGINES, Engine, Me
 from simulator.envelope import Envelope, environment
-from simulator.messages import MessageStore
+from simulator.groups import Group
+from simulator.messages import Message, MessageStore
+from simulator.people import AddressBook
+from simulator.restriction import NO_CAPPING, Restriction
 from simulator.states import (
     CONNECT_SECONDS,
     KNOWN_NAME_LAG_SECONDS,
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
     from simulator.world import World
 
 ABSENT: Any = object()
+READ = 3
+STATUS = "status@broadcast"
+# A switch of `config.ignore` → how the chats end that it is about; "status" stands for `status@broadcast`.
+IGNORABLE = {"status": "status", "groups": "@g.us", "channels": "@newsletter", "broadcast": "@broadcast"}
 
 
 class ScanError(Exception):
@@ -41,6 +47,12 @@ class Session:
         self.engine: Engine = ENGINES[world.options.engine]
         self.lifecycle = Lifecycle()
         self.messages = MessageStore()
+        self.people = AddressBook()
+        self.groups: dict[str, Group] = {}
+        self.heard_from: set[str] = set()
+        self._unread: dict[str, list[Message]] = {}
+        self.restriction: Restriction | None = None
+        self.capping = dict(NO_CAPPING)
         self.me: Me | None = None
         self.phone: str | None = None
         self.push_name = ""
@@ -52,6 +64,7 @@ class Session:
         self._step: asyncio.TimerHandle | None = None
         self._late_status: asyncio.TimerHandle | None = None
         self._deferred: list[Callable[[], None]] = []
+        self._ignored: tuple[str, ...] = ()
         self._hooks: tuple[Hook, ...] = ()
         self._hooks_of: dict[str, tuple[Hook, ...]] = {}
         self._envelope = self._new_envelope()
@@ -73,6 +86,33 @@ class Session:
         noweb = config.get("noweb") or {}
         return bool((noweb.get("store") or {}).get("enabled"))
 
+    @property
+    def tells_group_acks(self) -> bool:
+        """WEBJS tells of them only where `webjs.tagsEventsOn` is set."""
+        if self.engine.name != "WEBJS":
+            return True
+        config = self.config if isinstance(self.config, dict) else {}
+        return bool((config.get("webjs") or {}).get("tagsEventsOn"))
+
+    def ignores(self, chat_id: str) -> bool:
+        """Whether its configuration wants no events of such a chat."""
+        return bool(self._ignored) and ("status" if chat_id == STATUS else chat_id).endswith(self._ignored)
+
+    def has_heard_from(self, chat_id: str) -> bool:
+        return not self.heard_from.isdisjoint(self.people.both(chat_id))
+
+    def heard(self, message: Message) -> None:
+        """Someone wrote; it is unread until `read`."""
+        self.heard_from.add(message.chat_id)
+        self._unread.setdefault(message.chat_id, []).append(message)
+
+    def read(self, chat_id: str) -> list[Message]:
+        """Read all of a chat, as its writer sees by two blue ticks; returns what was unread."""
+        found = [message for each in self.people.both(chat_id) for message in self._unread.pop(each, [])]
+        for message in found:
+            message.ack = READ
+        return found
+
     # -- its life ---------------------------------------------------------------------------------
 
     def start(self) -> None:
@@ -80,6 +120,8 @@ class Session:
         config = self.config if isinstance(self.config, dict) else {}
         self._hooks = tuple(Hook.from_config(entry) for entry in config.get("webhooks") or ())
         self._hooks_of.clear()
+        ignored = config.get("ignore") or {}
+        self._ignored = tuple(ending for name, ending in IGNORABLE.items() if ignored.get(name))
         self._envelope = self._new_envelope()
         self.me = None
         self.activity_ms = None
@@ -98,6 +140,12 @@ class Session:
         self.push_name = ""
         self.is_revoked = False
         self.messages.clear()
+        self.people.clear()
+        self.groups.clear()
+        self.heard_from.clear()
+        self._unread.clear()
+        self.restriction = None
+        self.capping = dict(NO_CAPPING)
         self._deferred.clear()
 
     def scan(self, *, phone: str, push_name: str, qr: str | None = None) -> None:
@@ -110,7 +158,7 @@ class Session:
         self.phone = phone
         self.push_name = push_name
         self.is_revoked = False
-        self.me = {"id": f"{phone}@c.us", "lid": addresses.lid_of(phone)}
+        self.me = {"id": f"{phone}@c.us", "lid": self._world.directory.lid_of(phone)}
         self._after(RECONNECT_SECONDS, self._reconnect)
 
     def request_code(self, phone: str) -> str:
@@ -123,6 +171,17 @@ class Session:
         self._cancel_step()
         self.is_revoked = revoke
         self._move(Status.FAILED)
+
+    def crash(self) -> None:
+        """The server ends without a word: no event, and what was under way is lost."""
+        self._cancel_step()
+        if self._late_status is not None:
+            self._late_status.cancel()
+            self._late_status = None
+        self.qr = None
+        self.me = None
+        self._deferred.clear()
+        self.lifecycle = Lifecycle()
 
     def drop(self, *, stay: bool = False) -> None:
         """The socket is lost. Routine: back in seconds; with `stay`, not before `restore`."""
@@ -144,7 +203,7 @@ class Session:
             self._qr_count = 0
             self._show_qr()
         else:
-            self.me = {"id": f"{self.phone}@c.us", "lid": addresses.lid_of(self.phone)}
+            self.me = {"id": f"{self.phone}@c.us", "lid": self._world.directory.lid_of(self.phone)}
             self._move(Status.WORKING)
             self._run_deferred()
 
@@ -214,9 +273,7 @@ class Session:
 
     def emit(self, event: str, payload: Any, *, event_id: str | None = None) -> list[Posting]:
         """Post an event to the hooks that want it; returns the deliveries begun."""
-        hooks = self._hooks_of.get(event)
-        if hooks is None:
-            hooks = self._hooks_of[event] = tuple(hook for hook in self._hooks if hook.wants(event))
+        hooks = self._hooks_for(event)
         if not hooks:
             return []
         world = self._world
@@ -228,12 +285,47 @@ class Session:
             me=self.me,
             payload=payload,
         )
-        copies = world.faults.webhook_copies(session=self.name, event=event) if world.faults.rules else 1
+        if not world.faults.rules:
+            return [
+                world.deliveries.post(hook, event=event, session=self.name, body=body, timestamp_ms=now_ms)
+                for hook in hooks
+            ]
+        return self._post_troubled(hooks, event, payload, body, now_ms)
+
+    def post(self, event: str, body: bytes) -> list[Posting]:
+        """Post these very bytes, signed, to the hooks that want such an event."""
+        now_ms = self._world.clock.now_ms()
+        deliveries = self._world.deliveries
         return [
-            world.deliveries.post(hook, event=event, session=self.name, body=body, timestamp_ms=now_ms)
-            for hook in hooks
-            for _ in range(copies)
+            deliveries.post(hook, event=event, session=self.name, body=body, timestamp_ms=now_ms)
+            for hook in self._hooks_for(event)
         ]
+
+    def _post_troubled(
+        self, hooks: tuple[Hook, ...], event: str, payload: Any, body: bytes, now_ms: int
+    ) -> list[Posting]:
+        """Under faults: more than once, under a fresh envelope id each, late, or never."""
+        world = self._world
+        trouble = world.faults.webhook_trouble(session=self.name, event=event)
+        postings = []
+        for copy in range(trouble.copies):
+            if copy and trouble.is_fresh:
+                body = self._envelope.build(
+                    event_id=world.ids.event(now_ms), timestamp_ms=now_ms, event=event, me=self.me, payload=payload
+                )
+            postings += [
+                world.deliveries.post(
+                    hook, event=event, session=self.name, body=body, timestamp_ms=now_ms, after=trouble.seconds
+                )
+                for hook in hooks
+            ]
+        return postings
+
+    def _hooks_for(self, event: str) -> tuple[Hook, ...]:
+        hooks = self._hooks_of.get(event)
+        if hooks is None:
+            hooks = self._hooks_of[event] = tuple(hook for hook in self._hooks if hook.wants(event))
+        return hooks
 
     def describe(self, *, with_engine: bool = True) -> dict[str, Any]:
         """The SessionDTO of WAHA; the list leaves the engine out."""

@@ -15,7 +15,9 @@ from simulator.directory import Directory
 from simulator.engines import ENGINES
 from simulator.envelope import environment
 from simulator.faults import FaultBoard
-from simulator.options import IDS_TAKEN_SINCE, Options
+from simulator.fetching import Fetcher
+from simulator.files import FileStore
+from simulator.options import IDS_TAKEN_SINCE, RESTRICTIONS_TOLD_SINCE, Options
 from simulator.session import Session
 from simulator.states import Status
 
@@ -38,11 +40,16 @@ class World:
         self.book = Book(options.book_file)
         self.faults = FaultBoard(self.chance)
         self.directory = Directory()
+        self.files = FileStore(base_url=options.base_url, lifetime=options.files_lifetime)
+        self.fetcher = Fetcher()
         self.deliveries = Deliveries(clock=self.clock, ids=self.ids, chance=self.chance, version=options.version)
         self.sessions: dict[str, Session] = {}
         self.started_ms = self.clock.now_ms()
+        # A fresh old Core holds `default`, stopped, though no list shows it.
+        self._has_phantom = options.is_restricted
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._knows_ids = options.version_numbers >= IDS_TAKEN_SINCE
+        self.tells_restrictions = options.version_numbers >= RESTRICTIONS_TOLD_SINCE
 
     def environment(self) -> dict[str, Any]:
         options = self.options
@@ -106,7 +113,7 @@ class World:
     async def create(self, *, name: str | None, config: Any, start: bool) -> Session:
         name = name or self.ids.session_name()
         async with self._locked(name):
-            if name in self.sessions:
+            if name in self.sessions or self._has_phantom:
                 raise refusals.unprocessable(f"Session '{name}' already exists. Use PUT to update it.")
             session = self.sessions[name] = Session(self, name, config)
             if start:
@@ -125,6 +132,9 @@ class World:
 
     async def start(self, name: str) -> Session:
         async with self._locked(name):
+            if self._has_phantom:
+                self._has_phantom = False
+                self.sessions[name] = Session(self, name, None)
             session = self.require(name)
             if session.lifecycle.is_running:
                 raise refusals.unprocessable(f"Session '{name}' is already started.")
@@ -162,6 +172,7 @@ class World:
 
     async def delete(self, name: str) -> None:
         async with self._locked(name):
+            self._has_phantom = False
             session = self.sessions.get(name)
             if session is None:
                 return
@@ -178,8 +189,32 @@ class World:
         session.engine = ENGINES[engine]
         return session
 
+    def crash(self) -> None:
+        """As when the server's process ends and starts: webhooks on their way are lost, what ran starts again."""
+        self.deliveries.forget()
+        self.started_ms = self.clock.now_ms()
+        running = [session for session in self.sessions.values() if session.lifecycle.is_running]
+        for session in running:
+            session.crash()
+            session.start()
+        self.signal.notify()
+
+    def reset(self) -> None:
+        """As just set up: no session, no fault, an empty book."""
+        self.deliveries.forget()
+        for session in self.sessions.values():
+            session.crash()
+        self.sessions.clear()
+        self.faults.remove()
+        self.book.clear()
+        self.directory = Directory()
+        self.files.clear()
+        self._has_phantom = self.options.is_restricted
+        self.signal.notify()
+
     async def close(self) -> None:
         self.deliveries.close()
+        await self.fetcher.close()
         self.book.close()
 
     async def _stop(self, session: Session) -> None:

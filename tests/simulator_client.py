@@ -4,6 +4,7 @@ with SimulatorProcess(time_scale=0.05) as simulator:
     simulator.control.pair("acme", phone="5511999990001")
 """
 
+import base64
 import json
 import os
 import select
@@ -104,6 +105,44 @@ class SimulatorControl:
     def restore(self, session: str) -> None:
         self._call("POST", f"sessions/{session}/restore")
 
+    def restrict(self, session: str, **settings: Any) -> None:
+        """Strangers can be written to no more. Settings: seconds, enforcement, replies_pass, how."""
+        self._call("POST", f"sessions/{session}/restrict", settings)
+
+    def lift_restriction(self, session: str) -> None:
+        self._call("DELETE", f"sessions/{session}/restrict")
+
+    def set_capping(self, session: str, **fields: Any) -> None:
+        self._call("PUT", f"sessions/{session}/capping", fields)
+
+    def save_contact(self, session: str, phone: str, **fields: Any) -> None:
+        """Into the address book: name, push_name, lid (True draws it)."""
+        self._call("PUT", f"sessions/{session}/contacts/{phone}", fields)
+
+    def learn_lid(self, session: str, phone: str) -> str:
+        """From now on the account knows whose hidden id this is; returns it."""
+        return str(self._call("POST", f"sessions/{session}/lids", {"phone": phone})["lid"])
+
+    def group(self, session: str, group_id: str, *, subject: str, members: list[Any], **more: Any) -> None:
+        """The session finds itself in a group. `more`: description, announce, admin."""
+        self._call("PUT", f"sessions/{session}/groups/{group_id}", {"subject": subject, "members": members, **more})
+
+    def group_members(self, session: str, group_id: str, **changes: list[Any]) -> None:
+        """`add`, `remove`, `promote`, `demote`."""
+        self._call("POST", f"sessions/{session}/groups/{group_id}/members", changes)
+
+    def leave_group(self, session: str, group_id: str) -> None:
+        """The session is thrown out."""
+        self._call("DELETE", f"sessions/{session}/groups/{group_id}")
+
+    def restart(self) -> int:
+        """As a crash and a start of WAHA; returns how many webhooks are lost."""
+        return int(self._call("POST", "restart")["lost_webhooks"])
+
+    def reset(self) -> None:
+        """As a server just set up."""
+        self._call("POST", "reset")
+
     def set_engine(self, session: str, engine: str) -> None:
         self._call("POST", f"sessions/{session}/engine", {"engine": engine})
 
@@ -121,17 +160,42 @@ class SimulatorControl:
         path = "faults" if fault_id is None else f"faults/{fault_id}"
         return int(self._call("DELETE", path)["removed"])
 
-    def number(self, phone: str, *, exists: bool = True, chat_id: str | None = None) -> None:
-        """Whether a phone is on WhatsApp, and under which chat id."""
-        self._call("PUT", f"numbers/{phone}", {"exists": exists, "chat_id": chat_id})
+    def number(self, phone: str, *, exists: bool = True, chat_id: str | None = None, **more: Any) -> None:
+        """Whether a phone is on WhatsApp, and under which chat id. `more`: lid, push_name, picture, about."""
+        self._call("PUT", f"numbers/{phone}", {"exists": exists, "chat_id": chat_id, **more})
 
     def inbound(self, session: str, *, sender: str, text: str | None, **more: Any) -> str:
-        """Someone writes to the session; returns the full id. `more`: id, push_name, lid, reply_to."""
+        """Someone writes to the session; returns the full id. `more`: type and its fields, id, push_name, lid,
+        hidden, twice, reply_to, chat_id, timestamp; see simulator/README.md.
+        """
         body = {"session": session, "from": sender, "text": text, **more}
         return str(self._call("POST", "inbound", body)["id"])
 
-    def phone_sends(self, session: str, *, to: str, text: str, **more: Any) -> str:
-        """The owner types on his phone; returns the full message id."""
+    def ack(self, session: str, message_id: str, ack: int, **more: Any) -> None:
+        """One `message.ack` of any rank; `more`: chat_id, for a bare id that is not known."""
+        self._call("POST", "acks", {"session": session, "id": message_id, "ack": ack, **more})
+
+    def emit(self, session: str, event: str, payload: Any = None, *, raw: bytes | None = None) -> int:
+        """An event of any shape, or with `raw` the very bytes of the body; returns how many hooks get it."""
+        body = {"session": session, "event": event, "payload": payload}
+        if raw is not None:
+            body["raw"] = base64.b64encode(raw).decode()
+        return int(self._call("POST", "events", body)["hooks"])
+
+    def call(self, session: str, *, sender: str, event: str = "received", **more: Any) -> str:
+        """Someone calls; returns the call's id. `event`: received, accepted, rejected."""
+        return str(self._call("POST", "calls", {"session": session, "from": sender, "event": event, **more})["id"])
+
+    def presence(self, session: str, chat_id: str, presence: str) -> None:
+        """online, offline, typing, recording or paused."""
+        self._call("POST", "presence", {"session": session, "chat_id": chat_id, "presence": presence})
+
+    def remove_files(self, session: str) -> int:
+        """As when WAHA has cleaned up; returns how many."""
+        return int(self._call("DELETE", f"files/{session}")["removed"])
+
+    def phone_sends(self, session: str, *, to: str, text: str | None, **more: Any) -> str:
+        """The owner types on his phone; returns the full message id. `more`: as for inbound, and acks."""
         return str(self._call("POST", "phone-sends", {"session": session, "to": to, "text": text, **more})["id"])
 
     # -- waiting --

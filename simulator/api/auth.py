@@ -7,7 +7,9 @@ import segno
 from aiohttp import web
 
 from simulator import refusals
+from simulator.api.chatting import session_name
 from simulator.api.guard import EMPTY_HEADERS, WORLD, read_body, reply
+from simulator.files import sample
 from simulator.states import Status
 
 _BORDER, _SCALE = 4, 4
@@ -21,7 +23,7 @@ async def qr(request: web.Request) -> web.Response:
         raise refusals.wrong_status(session.name, session.status, (Status.SCAN_QR_CODE,))
     if request.query.get("format") == "raw":
         return reply(200, {"value": value})
-    picture = _png(value)
+    picture = png(value)
     if request.headers.get("Accept") == "application/json":
         return reply(200, {"mimetype": "image/png", "data": base64.b64encode(picture).decode()})
     return web.Response(body=picture, headers=EMPTY_HEADERS | {"Content-Type": "image/png"})
@@ -41,7 +43,22 @@ async def request_code(request: web.Request) -> web.Response:
     return reply(201, {"code": session.request_code(phone if isinstance(phone, str) else "")})
 
 
-def _png(value: str) -> bytes:
+async def screenshot(request: web.Request) -> web.Response:
+    """The QR while one is shown; of a working session, WEBJS alone has a browser to show."""
+    session = await request.app[WORLD].ready(session_name(request.query), (Status.SCAN_QR_CODE, Status.WORKING))
+    if session.qr is not None:
+        picture, mimetype = png(session.qr), "image/jpeg"  # so it says, though it is a PNG
+    elif session.engine.name == "WEBJS":
+        picture, mimetype = sample("image").data, "image/jpeg"
+    else:
+        raise refusals.unprocessable("Can not get screenshot for non chrome based engine.")
+    if request.headers.get("Accept") == "application/json":
+        return reply(200, {"mimetype": mimetype, "data": base64.b64encode(picture).decode()})
+    return web.Response(body=picture, headers=EMPTY_HEADERS | {"Content-Type": mimetype})
+
+
+def png(value: str) -> bytes:
+    """A QR code as a picture."""
     out = io.BytesIO()
     segno.make(value, error="l", micro=False).save(out, kind="png", scale=_SCALE, border=_BORDER)
     return out.getvalue()

@@ -174,6 +174,9 @@ async def _fail(
             if parameters["retry_after"]:
                 failed.headers["Retry-After"] = str(parameters["retry_after"])
             return failed, ""
+        case "engine_error":
+            error = refusals.EngineError(parameters["message"], extra=parameters["extra"])
+            return await _internal_error(error, request, request.app[WORLD]), ""
         case "reset" | "close":
             _cut(request, hard=outcome.kind == "reset")
             return web.Response(status=500), outcome.kind

@@ -1,9 +1,13 @@
 """Health and version."""
 
+import asyncio
+
 from aiohttp import web
 
 from simulator import refusals
 from simulator.api.guard import WORLD, reply
+
+RESTART_SECONDS = 1.0
 
 
 async def ping(request: web.Request) -> web.Response:  # noqa: ARG001 - a handler's shape
@@ -33,6 +37,25 @@ async def status(request: web.Request) -> web.Response:
             "worker": {"id": ""},
         },
     )
+
+
+async def environment(request: web.Request) -> web.Response:
+    """WAHA's own settings; with `?all=true` those of the process, too."""
+    world = request.app[WORLD]
+    options = world.options
+    found = {
+        "WAHA_BASE_URL": options.base_url,
+        "WHATSAPP_DEFAULT_ENGINE": options.engine,
+        "WHATSAPP_FILES_LIFETIME": f"{options.files_lifetime:g}",
+    }
+    return reply(200, found | ({"PATH": "/usr/bin"} if request.query.get("all", "").lower() == "true" else {}))
+
+
+async def stop(request: web.Request) -> web.Response:
+    """The container ends, and whoever runs it starts it again."""
+    world = request.app[WORLD]
+    asyncio.get_running_loop().call_later(world.clock.scaled(RESTART_SECONDS), world.crash)
+    return reply(201, {"stopping": True})
 
 
 async def unknown(request: web.Request) -> web.Response:

@@ -1,9 +1,12 @@
 """Sessions: create, read, replace, start, stop, restart, log out, delete."""
 
+from typing import Any
+
 from aiohttp import web
 
 from simulator import refusals, validation
 from simulator.api.guard import WORLD, read_body, reply
+from simulator.restriction import NO_TIMELOCK
 from simulator.states import Status
 
 
@@ -15,8 +18,10 @@ async def create(request: web.Request) -> web.Response:
     config = validation.session_config(body)
     if name is not None:
         world.refuse_foreign(name)
-    session = await world.create(name=name, config=config, start=bool(body.get("start")))
-    return reply(201, session.describe())
+    start = bool(body.get("start"))
+    session = await world.create(name=name, config=config, start=start)
+    is_silent = world.options.is_restricted and not start
+    return reply(201, None if is_silent else session.describe())
 
 
 async def list_all(request: web.Request) -> web.Response:
@@ -72,11 +77,57 @@ async def delete(request: web.Request) -> web.Response:
 
 async def start_deprecated(request: web.Request) -> web.Response:
     """`POST /api/sessions/start` with the name in the body."""
-    name = (await read_body(request)).get("name")
-    if not isinstance(name, str) or not name:
-        raise refusals.bad_request(["name must be a string"])
+    name, _ = await _deprecated(request)
     session = await request.app[WORLD].start(name)
     return reply(201, session.describe())
+
+
+async def stop_deprecated(request: web.Request) -> web.Response:
+    """`POST /api/sessions/stop`; with `logout` the account is unpaired, too."""
+    name, body = await _deprecated(request)
+    if body.get("logout"):
+        await request.app[WORLD].delete(name)
+    else:
+        await request.app[WORLD].stop(name)
+    return reply(201, None)
+
+
+async def logout_deprecated(request: web.Request) -> web.Response:
+    name, _ = await _deprecated(request)
+    await request.app[WORLD].delete(name)
+    return reply(201, None)
+
+
+async def timelock(request: web.Request) -> web.Response:
+    """Since 2026.8.1: how long the account may not write to strangers."""
+    world = request.app[WORLD]
+    session = await world.ready(_newer(request))
+    restriction = session.restriction
+    return reply(200, restriction.as_timelock(world.clock.now()) if restriction else NO_TIMELOCK)
+
+
+async def capping(request: web.Request) -> web.Response:
+    """Since 2026.8.1, on GOWS: how much of its quota of new chats the account has used."""
+    session = await request.app[WORLD].ready(_newer(request))
+    if session.engine.name != "GOWS":
+        raise refusals.not_implemented()
+    return reply(200, session.capping)
+
+
+def _newer(request: web.Request) -> str:
+    if not request.app[WORLD].tells_restrictions:
+        raise refusals.not_found(f"Cannot {request.method} {request.path}")
+    return request.match_info["session"]
+
+
+async def _deprecated(request: web.Request) -> tuple[str, dict[str, Any]]:
+    """The name in the body, and the body; raises the 400 of one without."""
+    body = await read_body(request)
+    name = body.get("name")
+    if not isinstance(name, str) or not name:
+        raise refusals.bad_request(["name must be a string"])
+    request.app[WORLD].refuse_foreign(name)
+    return name, body
 
 
 def _name(request: web.Request) -> str:

@@ -42,6 +42,10 @@ class Caller:
         sent = body if isinstance(body, str) or body is None else json.dumps(body)
         return requests.request(method, self.url + path, data=sent, headers=headers, timeout=SECONDS)
 
+    def ask_alone(self, method: str, path: str) -> None:
+        """From a thread of its own, the answer not looked at."""
+        requests.request(method, self.url + path, headers={"X-Api-Key": self.key}, timeout=SECONDS)
+
     def new_session(self, *, start: bool = True, **config: Any) -> str:
         """Create a session under a name of its own."""
         name = f"s{uuid.uuid4().hex[:12]}"

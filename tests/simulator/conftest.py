@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.simulator.caller import Caller
-from tests.simulator.receiver import Receiver
+from tests.simulator.receiver import FileServer, Receiver
 from tests.simulator_client import SimulatorProcess
 
 SCALE = 0.02
@@ -25,6 +25,20 @@ def core_process() -> Iterator[SimulatorProcess]:
         yield simulator
 
 
+@pytest.fixture(scope="session")
+def slow_process() -> Iterator[SimulatorProcess]:
+    """Its waits are as long as those of the server that was recorded."""
+    with SimulatorProcess(time_scale=1, version="2026.2.1", options=("--tier", "PLUS")) as simulator:
+        yield simulator
+
+
+@pytest.fixture
+def slow(slow_process: SimulatorProcess) -> Iterator[Caller]:
+    caller = Caller(slow_process)
+    yield caller
+    caller.close()
+
+
 @pytest.fixture
 def waha(plus_process: SimulatorProcess) -> Iterator[Caller]:
     caller = Caller(plus_process)
@@ -39,6 +53,14 @@ def core(core_process: SimulatorProcess) -> Iterator[Caller]:
     caller.delete("/api/sessions/default")
     yield caller
     caller.close()
+
+
+@pytest.fixture(scope="session")
+def file_server() -> Iterator[str]:
+    """Host and port of a server that has any picture and any file."""
+    found = FileServer()
+    yield found.address
+    found.close()
 
 
 @pytest.fixture

@@ -6,9 +6,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from tests import waiting
+
+PICTURE = (Path(__file__).resolve().parents[2] / "simulator" / "samples" / "image.png").read_bytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +92,33 @@ class Receiver:
                 pass
 
         return Handler
+
+
+class FileServer:
+    """A picture at every path that ends in .png, 64 bytes at /file.bin, 404 at /gone."""
+
+    def __init__(self) -> None:
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Files)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        self._thread.start()
+        self.address = f"127.0.0.1:{self._server.server_port}"
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Files(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        is_picture = self.path.endswith(".png")
+        body = PICTURE if is_picture else bytes(range(64))
+        self.send_response(404 if self.path == "/gone" else 200)
+        self.send_header("Content-Type", "image/png" if is_picture else "application/octet-stream")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        pass

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from simulator import addresses, contents, engines
 from simulator.engines import ENGINES, Me
 from simulator.envelope import Envelope, environment
-from simulator.messages import Message, MessageStore, text_content
+from simulator.messages import Message, MessageStore
 from tests.simulator.recorded import deliveries, exchanges, shape
 
 ME: Me = {"id": "447700900001@c.us", "pushName": "Lab Number", "lid": "199900000000001@lid"}
@@ -18,11 +19,17 @@ def sent(text: str = "hi", chat_id: str = "447700900123@c.us", quoted: Message |
         bare="3EB0EDC04F8C5B54DC0F72",
         chat_id=chat_id,
         from_me=True,
-        text=text,
         at=1795962745,
-        content=text_content(text, quoted, ME["id"]),
+        content=contents.text(text, context=context_of(quoted)),
         quoted=quoted,
     )
+
+
+def context_of(quoted: Message | None) -> dict[str, Any] | None:
+    if quoted is None:
+        return None
+    author = addresses.to_engine(quoted.author(ME["id"]))
+    return contents.context(stanza_id=quoted.bare, participant=author, quoted=quoted.data)
 
 
 def received(**more: Any) -> Message:
@@ -30,9 +37,8 @@ def received(**more: Any) -> Message:
         "bare": "3A000000000000ABC001",
         "chat_id": "447700900123@c.us",
         "from_me": False,
-        "text": "hello",
         "at": 1795962898,
-        "content": {"conversation": "hello"},
+        "content": contents.typed("hello"),
         "source": "app",
         "ack": 2,
         "push_name": "Alice",
@@ -75,7 +81,7 @@ def test_noweb_answers_as_recorded(name: str, message: Message) -> None:
             received(chat_id="155500001111@lid", phone_jid="447700900123@s.whatsapp.net"),
             recorded_payload("message.any", body="hello, LID-addressed"),
         ),
-        (received(text=None, content={}), recorded_payload("message.any", number=-1, body=None)),
+        (received(content=contents.empty()), recorded_payload("message.any", number=-1, body=None)),
         (received(from_me=True, ack=1), recorded_payload("message.any", body="sent from the phone")),
         (
             received(
@@ -89,7 +95,7 @@ def test_noweb_answers_as_recorded(name: str, message: Message) -> None:
     ids=["sent", "sent to a group", "received", "from a lid", "empty", "from the phone", "in a group"],
 )
 def test_noweb_tells_of_messages_as_recorded(message: Message, recorded: dict[str, Any]) -> None:
-    payload = ENGINES["NOWEB"].payload(message, ME)
+    payload = engines.payload(ENGINES["NOWEB"], message, ME)
     assert shape(payload) == shape(recorded)
 
 
@@ -103,13 +109,13 @@ def test_noweb_tells_of_acks_as_recorded() -> None:
 def test_noweb_stores_messages_as_recorded() -> None:
     message = sent("edited")
     message.ack = 2
-    stored = ENGINES["NOWEB"].stored(message, ME)
+    stored = engines.stored(ENGINES["NOWEB"], message, ME)
     assert shape(stored) == shape(exchanges()["chat_message_by_id"]["response"]["body"])
     assert stored["_data"]["status"] == 3
 
 
 def test_a_quoted_message_stands_in_reply_to() -> None:
-    payload = ENGINES["NOWEB"].payload(received(quoted=sent("original outgoing")), ME)
+    payload = engines.payload(ENGINES["NOWEB"], received(quoted=sent("original outgoing")), ME)
     recorded = recorded_payload("message", body="STOP")
     assert set(payload["replyTo"]) == set(recorded["replyTo"])
     assert payload["replyTo"]["id"] == "3EB0EDC04F8C5B54DC0F72"
@@ -133,16 +139,16 @@ def test_engines_differ_in_the_acks_they_report(engine: str, acks: set[int]) -> 
 
 
 def test_webjs_names_the_real_sender_and_recipient() -> None:
-    payload = ENGINES["WEBJS"].payload(sent(), ME)
+    payload = engines.payload(ENGINES["WEBJS"], sent(), ME)
     assert (payload["from"], payload["to"]) == (ME["id"], "447700900123@c.us")
-    payload = ENGINES["WEBJS"].payload(received(), ME)
+    payload = engines.payload(ENGINES["WEBJS"], received(), ME)
     assert (payload["from"], payload["to"]) == ("447700900123@c.us", ME["id"])
 
 
 @pytest.mark.parametrize("engine", list(ENGINES))
 def test_the_chat_is_the_second_part_of_the_id_on_every_engine(engine: str) -> None:
     for message in (sent(), received()):
-        payload = ENGINES[engine].payload(message, ME)
+        payload = engines.payload(ENGINES[engine], message, ME)
         assert payload["id"].split("_")[1] == "447700900123@c.us"
 
 

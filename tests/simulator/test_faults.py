@@ -1,11 +1,12 @@
 """Rules for what goes wrong."""
 
+import time
 from typing import Any
 
 import pytest
 
 from simulator.chance import Chance
-from simulator.faults import KINDS, FaultBoard, FaultRuleError, Plan
+from simulator.faults import KINDS, FaultBoard, FaultRuleError, Plan, WebhookTrouble
 
 
 def board() -> FaultBoard:
@@ -88,9 +89,27 @@ def test_webhooks_are_posted_twice_or_never_on_command() -> None:
     faults = board()
     faults.add({"kind": "webhook_duplicate", "event": "message.ack"})
     faults.add({"kind": "webhook_drop", "event": "message.any", "session": "acme"})
-    assert faults.webhook_copies(session="acme", event="message.ack") == 2
-    assert faults.webhook_copies(session="acme", event="message.any") == 0
-    assert faults.webhook_copies(session="other", event="message.any") == 1
+    assert faults.webhook_trouble(session="acme", event="message.ack") == WebhookTrouble(copies=2)
+    assert faults.webhook_trouble(session="acme", event="message.any") == WebhookTrouble(copies=0)
+    assert faults.webhook_trouble(session="other", event="message.any") == WebhookTrouble()
+
+
+def test_webhooks_come_late_and_under_fresh_ids_on_command() -> None:
+    faults = board()
+    faults.add({"kind": "webhook_duplicate", "times": 3, "fresh": True})
+    faults.add({"kind": "webhook_late", "seconds": 2})
+    faults.add({"kind": "webhook_late", "seconds": 1})
+    found = faults.webhook_trouble(session="acme", event="message")
+    assert found == WebhookTrouble(copies=3, is_fresh=True, seconds=3)
+
+
+def test_an_outage_strikes_every_call_and_ends_by_itself() -> None:
+    faults = board()
+    faults.add({"kind": "close", "op": "*", "lasts": 60})
+    assert plan(faults).outcome is not None
+    assert faults.plan(op="listSessions", session=None, chat_id=None).outcome is not None
+    faults.rules[0].ends_at = time.monotonic() - 1
+    assert plan(faults).outcome is None
 
 
 def test_faults_are_lifted_one_by_one_or_all() -> None:
@@ -112,6 +131,8 @@ def test_faults_are_lifted_one_by_one_or_all() -> None:
         {"kind": "reset", "secnods": 3},
         {"kind": "reset", "probability": 2},
         {"kind": "reset", "count": 0},
+        {"kind": "reset", "lasts": 0},
+        {"kind": "engine_error"},
         {"kind": "echo", "order": "sideways"},
     ],
 )
@@ -124,10 +145,10 @@ def test_a_fault_that_makes_no_sense_is_refused(request_: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_every_kind_can_be_set_and_lands_in_a_plan(kind: str) -> None:
-    needed = {"seconds": 1, "status": 500, "order": "none"}
+    needed = {"seconds": 1, "status": 500, "order": "none", "message": "rate-overlimit"}
     settings = {name: needed[name] for name, default in KINDS[kind].items() if default is None}
     faults = board()
     rule = faults.add({"kind": kind, **settings})
     plan(faults)
-    faults.webhook_copies(session="acme", event="message.ack")
+    faults.webhook_trouble(session="acme", event="message.ack")
     assert rule.hits == 1

@@ -7,7 +7,7 @@ import pytest
 
 from tests import waiting
 from tests.simulator.caller import Caller, hook
-from tests.simulator.receiver import Receiver
+from tests.simulator.receiver import Arrival, Receiver
 from tests.simulator_client import SimulatorProcess
 
 GIVEN = "3EB0ABCDEF0123456789AB"
@@ -20,8 +20,12 @@ def listening(waha: Caller, receiver: Receiver, **config: Any) -> str:
 
 
 def acks(receiver: Receiver) -> list[int]:
-    found = [arrival.event for arrival in receiver.arrivals("/h", "message.ack")]
-    return [event["payload"]["ack"] for event in sorted(found, key=lambda event: event["timestamp"])]
+    return [arrival.event["payload"]["ack"] for arrival in in_order(receiver)]
+
+
+def in_order(receiver: Receiver) -> list[Arrival]:
+    """Acks as they were posted: posts overtake each other, their request ids only grow."""
+    return sorted(receiver.arrivals("/h", "message.ack"), key=lambda arrival: arrival.headers["X-Webhook-Request-Id"])
 
 
 def test_a_text_stands_in_the_book_with_the_moment_of_acting(waha: Caller) -> None:
@@ -86,10 +90,7 @@ def test_acks_go_wrong_when_told(waha: Caller, receiver: Receiver, fault: dict[s
     waha.control.clear_faults()
     waha.send(name, "5511988880002@c.us")
     assert waiting.until(lambda: len(acks(receiver)) >= 3 + len(expected))
-    found = [
-        arrival.event["payload"]
-        for arrival in sorted(receiver.arrivals("/h", "message.ack"), key=lambda item: item.event["timestamp"])
-    ]
+    found = [arrival.event["payload"] for arrival in in_order(receiver)]
     assert [payload["ack"] for payload in found if payload["from"] == CHAT] == expected
 
 

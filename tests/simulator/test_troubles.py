@@ -100,7 +100,7 @@ def test_a_delay_stands_before_or_after_acting(waha: Caller, session: str, kind:
     waha.send(session)
     (entry,) = waha.control.book(session=session)
     before, after = entry["acted_at"] - entry["requested_at"], entry["answered_at"] - entry["acted_at"]
-    assert max(before, after) >= 0.3
+    assert max(before, after) >= 0.299, "the loop counts in milliseconds"
     assert (before > after) is waits_first
 
 
