@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -266,6 +267,21 @@ class IssueKeyForm(OrganizationForm):
         _offer(self, "owner", people(self.request, self.roles))
 
 
+class RotateKeyForm(ConsoleForm):
+    hours = forms.TypedChoiceField(
+        label=_("the old secret works for"),
+        coerce=int,
+        initial=24,
+        choices=(
+            (24, _("24 hours")),
+            (0, _("not a moment longer: it may be in wrong hands")),
+            (1, _("1 hour")),
+            (7 * 24, _("7 days")),
+            (30 * 24, _("30 days")),
+        ),
+    )
+
+
 @admin.register(ApiKey)
 class ApiKeyAdmin(StepAdmin):
     see = READERS
@@ -279,11 +295,23 @@ class ApiKeyAdmin(StepAdmin):
     ordering = ("-created_at",)
     fields = (
         "name", "public_id", "owner_name", "organization", "scope_words", "state", "created_at", "last_used_at",
-        "expires_at", "revoked_at",
+        "rotated_at", "previous_expires_at", "expires_at", "revoked_at",
     )  # fmt: skip
     readonly_fields = ("scope_words", "state", "owner_name")
     owner_name = plain("owner", _("owner"))
     steps = (
+        Step(
+            "rotate",
+            _("Rotate"),
+            lambda request, key, data: _rotate(request, key, data),
+            lambda _key: _(
+                "Makes another secret, which is shown once, on the next page. The old one works on for as long as you"
+                " choose, so that every system can be given the new one meanwhile."
+            ),
+            form=RotateKeyForm,
+            offered=lambda key: key.state_at(timezone.now()) == ApiKey.State.ACTIVE,
+            icon="autorenew",
+        ),
         Step(
             "revoke",
             _("Revoke"),
@@ -302,32 +330,46 @@ class ApiKeyAdmin(StepAdmin):
         }
         with refusing(words):
             key, plain = services.issue_key(**data, actor=actor(request), now=timezone.now())
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "title": _("Your new key"),
-            "key": key,
-            "plain": plain,
-            "back": self.url_of("changelist"),
-        }
-        return TemplateResponse(
-            request, "console/new_key.html", context, headers={"Cache-Control": "no-store, private"}
-        )
+        return _shown_once(request, key, plain)
 
     @display(
         description=_("state"),
         label={"active": "success", "expired": "warning", "revoked": "danger"},
     )
     def state(self, key: ApiKey) -> Labelled:
-        if key.revoked_at is not None:
-            return Labelled("revoked", _("revoked"))
-        if key.expires_at is not None and key.expires_at <= timezone.now():
-            return Labelled("expired", _("expired"))
-        return Labelled("active", _("active"))
+        state = key.state_at(timezone.now())
+        return Labelled(state.value, state.label)
 
     @display(description=_("scopes"))
     def scope_words(self, key: ApiKey) -> str:
         return ", ".join(str(Scope(scope).label) for scope in key.scopes if scope in Scope.values)
+
+
+def _shown_once(request: HttpRequest, key: ApiKey, plain: str) -> TemplateResponse:
+    """The page with the key itself; no browser keeps it."""
+    page = admin.site.get_model_admin(ApiKey)
+    assert isinstance(page, ApiKeyAdmin)
+    context = {
+        **admin.site.each_context(request),
+        "opts": page.opts,
+        "title": _("Your new key"),
+        "key": key,
+        "plain": plain,
+        "back": page.url_of("changelist"),
+    }
+    return TemplateResponse(request, "console/new_key.html", context, headers={"Cache-Control": "no-store, private"})
+
+
+def _rotate(request: HttpRequest, key: ApiKey, data: dict[str, Any]) -> TemplateResponse:
+    words: dict[type[Exception], Any] = {
+        services.NotAMember: _("The owner is no active member of this organization."),
+        services.KeyEnded: _("The key has ended meanwhile."),
+    }
+    with refusing(words):
+        plain = services.rotate_key(
+            key=key, overlap=timedelta(hours=data["hours"]), actor=actor(request), now=timezone.now()
+        )
+    return _shown_once(request, key, plain)
 
 
 def _revoke(request: HttpRequest, key: ApiKey) -> Any:

@@ -29,7 +29,11 @@ class NewKey:
 
 def new() -> NewKey:
     """A key of 256 random bits."""
-    public_id = "".join(secrets.choice(_ALPHABET) for _ in range(_ID_LENGTH))
+    return renewed("".join(secrets.choice(_ALPHABET) for _ in range(_ID_LENGTH)))
+
+
+def renewed(public_id: str) -> NewKey:
+    """Another secret for a key that keeps its public id."""
     return NewKey(public_id, f"cbk_{public_id}_{secrets.token_urlsafe(_SECRET_BYTES)}")
 
 

@@ -22,12 +22,21 @@ def usable_key(plain: str, *, now: datetime) -> ApiKey | None:
     if public_id is None:
         return None
     key = _by_public_id(public_id)
-    matches = hmac.compare_digest(keys.digest(plain), key.digest if key else _NO_DIGEST)
-    if key is None or not matches or key.revoked_at is not None:
-        return None
-    if key.expires_at is not None and key.expires_at <= now:
+    if not _fits(keys.digest(plain), key, now) or key is None or key.state_at(now) != ApiKey.State.ACTIVE:
         return None
     return key
+
+
+def _fits(given: str, key: ApiKey | None, now: datetime) -> bool:
+    """Whether the digest is that of the secret, or of the one before while that lives.
+
+    Both are compared, whichever fits and even where there is no key: one cost for all.
+    """
+    current, previous = (key.digest, key.previous_digest) if key else ("", "")
+    is_current = hmac.compare_digest(given, current or _NO_DIGEST)
+    is_previous = hmac.compare_digest(given, previous or _NO_DIGEST)
+    lives_on = key is not None and key.previous_expires_at is not None and key.previous_expires_at > now
+    return is_current or (is_previous and lives_on)
 
 
 def leads_team(*, organization_id: UUID, user_id: UUID, team_id: UUID) -> bool:
@@ -67,6 +76,12 @@ def places_of(user: User) -> list[Membership]:
 def organization_by_slug(slug: str) -> Organization | None:
     """The tenant of that slug."""
     return Organization.objects.filter(slug=slug).first()
+
+
+def keys_of(organization: Organization | None) -> list[ApiKey]:
+    """The keys of a tenant, or of all, newest first; with owners and organizations. For operators."""
+    rows = ApiKey.unscoped.select_related("owner", "organization").order_by("-created_at", "pk")
+    return list(rows if organization is None else rows.filter(organization=organization))
 
 
 def user_by_name(username: str) -> User | None:

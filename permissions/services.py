@@ -18,6 +18,9 @@ from permissions.models.keys import default_scopes
 
 # The longest life of a key that has one.
 LONGEST_DAYS = 3660
+# How long the old secret of a rotated key lives on.
+OVERLAP = timedelta(hours=24)
+LONGEST_OVERLAP = timedelta(days=30)
 _USE_NOTED_EVERY = timedelta(minutes=1)
 
 
@@ -27,6 +30,14 @@ class NotAMember(Exception):
 
 class UnknownScope(Exception):
     """The scope is none of the contract's."""
+
+
+class KeyEnded(Exception):
+    """A key that is revoked or expired can't be rotated."""
+
+
+class OverlapTooLong(Exception):
+    """The old secret lives on for at most 30 days."""
 
 
 class ExpiryInPast(Exception):
@@ -72,6 +83,29 @@ def issue_key(
         key.save(force_insert=True)
         _record(key, "api_key.issued", actor, now)
     return key, made.plain
+
+
+def rotate_key(*, key: ApiKey, actor: Actor, now: datetime, overlap: timedelta = OVERLAP) -> str:
+    """Another secret for the key: the text that is shown this once. Audited: ``api_key.rotated``.
+
+    The secret before works on for ``overlap``; one from a rotation before that ends now, so that two live at the
+    most. Raises KeyEnded, OverlapTooLong, and NotAMember where the owner is no longer active.
+    """
+    if not timedelta(0) <= overlap <= LONGEST_OVERLAP:
+        raise OverlapTooLong(OverlapTooLong.__doc__)
+    if not standings.fresh(organization_id=key.organization_id, user_id=key.owner_id).is_active:
+        raise NotAMember(NotAMember.__doc__)
+    with transaction.atomic():
+        # Of two rotations at once each knows the other's secret as the one before.
+        row = ApiKey.objects.of(key.organization_id).select_for_update().get(pk=key.pk)
+        if row.state_at(now) != ApiKey.State.ACTIVE:
+            raise KeyEnded(KeyEnded.__doc__)
+        made = keys.renewed(row.public_id)
+        row.previous_digest, row.previous_expires_at = row.digest, now + overlap
+        row.digest, row.rotated_at = made.digest, now
+        row.save(update_fields=["digest", "previous_digest", "previous_expires_at", "rotated_at"])
+        _record(row, "api_key.rotated", actor, now, previous_expires_at=row.previous_expires_at.isoformat())
+    return made.plain
 
 
 def revoke_key(*, key: ApiKey, actor: Actor, now: datetime) -> bool:
@@ -165,12 +199,12 @@ def sweep_idempotency_records(*, now: datetime, limit: int = 5000) -> int:
     return number
 
 
-def _record(key: ApiKey, kind: str, actor: Actor, now: datetime) -> None:
+def _record(key: ApiKey, kind: str, actor: Actor, now: datetime, **more: str) -> None:
     audit.record(
         organization_id=key.organization_id,
         type=kind,
         subject=ids.encode(ids.API_KEY, key.pk),
         actor=actor,
         now=now,
-        data={"key": key.public_id, "owner": ids.encode(ids.USER, key.owner_id), "scopes": list(key.scopes)},
+        data={"key": key.public_id, "owner": ids.encode(ids.USER, key.owner_id), "scopes": list(key.scopes), **more},
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.utils import timezone
@@ -29,12 +31,23 @@ def default_scopes() -> list[str]:
 
 
 class ApiKey(TenantModel):
-    """``cbk_<public_id>_<secret>``; the secret is shown once and never stored."""
+    """``cbk_<public_id>_<secret>``; the secret is shown once and never stored.
+
+    After a rotation the secret before works on until ``previous_expires_at``, under the same public id.
+    """
+
+    class State(models.TextChoices):
+        ACTIVE = "active", _("active")
+        EXPIRED = "expired", _("expired")
+        REVOKED = "revoked", _("revoked")
 
     owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_keys", verbose_name=_("owner"))
     name = models.CharField(_("name"), max_length=120)
     public_id = models.CharField(_("key id"), max_length=8, unique=True, editable=False)
     digest = models.CharField(max_length=64, editable=False)
+    previous_digest = models.CharField(max_length=64, blank=True, editable=False)
+    previous_expires_at = models.DateTimeField(_("old secret works until"), null=True, blank=True, editable=False)
+    rotated_at = models.DateTimeField(_("rotated at"), null=True, blank=True, editable=False)
     scopes = ArrayField(
         models.CharField(max_length=32, choices=Scope.choices),
         default=default_scopes,
@@ -53,3 +66,11 @@ class ApiKey(TenantModel):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.public_id})"
+
+    def state_at(self, now: datetime) -> State:
+        """What the key itself allows; its owner may have lost his place beside that."""
+        if self.revoked_at is not None:
+            return self.State.REVOKED
+        if self.expires_at is not None and self.expires_at <= now:
+            return self.State.EXPIRED
+        return self.State.ACTIVE

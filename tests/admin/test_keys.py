@@ -67,3 +67,39 @@ def test_secrets_of_sessions_are_on_no_page(mine: Tenant, super_admin: Client, p
         name = f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"
         assert session.webhook_secret not in text_of(super_admin.get(reverse(name)))
     assert session.webhook_secret not in text_of(super_admin.get(page(session)))
+
+
+def test_a_rotated_key_is_shown_once_and_the_old_one_lives_on(mine: Tenant, boss: Client, page: Page) -> None:
+    key, old = issue(boss, mine)
+    asked = text_of(boss.get(page(key, "rotate")))
+    assert "24 horas" in asked
+
+    response = boss.post(page(key, "rotate"), {"hours": "24"})
+
+    assert "no-store" in response["Cache-Control"]
+    (new,) = set(re.findall(r"cbk_[a-z0-9]{8}_[A-Za-z0-9_-]{43}", text_of(response)))
+    assert new != old
+    now = timezone.now()
+    assert selectors.usable_key(new, now=now) == selectors.usable_key(old, now=now) == key
+    assert selectors.usable_key(old, now=now + timedelta(hours=25)) is None
+    assert new.rpartition("_")[2] not in text_of(boss.get(page(key)))
+
+
+def test_a_rotation_asks_for_a_time_that_it_offers(mine: Tenant, boss: Client, page: Page) -> None:
+    key, plain = issue(boss, mine)
+
+    for hours in ("", "2", "-1", "99999"):
+        response = boss.post(page(key, "rotate"), {"hours": hours})
+        assert response.context["form"].errors["hours"]
+    assert ApiKey.unscoped.get(pk=key.pk).rotated_at is None
+    boss.post(page(key, "rotate"), {"hours": "0"})
+    assert selectors.usable_key(plain, now=timezone.now()) is None
+
+
+def test_a_key_that_has_ended_is_not_rotated(mine: Tenant, boss: Client, page: Page) -> None:
+    key, _plain = issue(boss, mine)
+    boss.post(page(key, "revoke"))
+
+    assert page(key, "rotate") not in text_of(boss.get(page(key)))
+    assert boss.post(page(key, "rotate"), {"hours": "24"}).status_code == 302
+    assert ApiKey.unscoped.get(pk=key.pk).rotated_at is None

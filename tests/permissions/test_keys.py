@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hmac
+import json
 import re
 from datetime import timedelta
 from io import StringIO
@@ -247,3 +249,182 @@ def test_a_change_of_role_says_from_what_to_what() -> None:
         {"from": None, "to": "attendant"},
         {"from": "attendant", "to": "admin"},
     ]
+
+
+# --- rotation
+
+
+@pytest.mark.django_db
+def test_both_secrets_work_for_the_overlap_and_then_the_new_one() -> None:
+    issued = Issued(expires_at=NOON + timedelta(days=30))
+
+    plain = services.rotate_key(key=issued.key, actor=SYSTEM, now=NOON)
+
+    assert FORM.fullmatch(plain)
+    assert keys.public_id_of(plain) == issued.key.public_id
+    last = NOON + timedelta(hours=24)
+    for moment in (NOON, last - timedelta(microseconds=1)):
+        assert selectors.usable_key(issued.plain, now=moment) == issued.key
+        assert selectors.usable_key(plain, now=moment) == issued.key
+    assert selectors.usable_key(issued.plain, now=last) is None
+    assert selectors.usable_key(plain, now=last) == issued.key
+    # The key's own end stays what it was.
+    assert selectors.usable_key(plain, now=NOON + timedelta(days=30)) is None
+
+
+@pytest.mark.django_db
+def test_without_an_overlap_the_old_secret_ends_at_once() -> None:
+    issued = Issued()
+
+    plain = services.rotate_key(key=issued.key, actor=SYSTEM, now=NOON, overlap=timedelta(0))
+
+    assert selectors.usable_key(issued.plain, now=NOON) is None
+    assert selectors.usable_key(plain, now=NOON) == issued.key
+
+
+@pytest.mark.django_db
+def test_two_secrets_live_at_the_most() -> None:
+    issued = Issued()
+
+    second = services.rotate_key(key=issued.key, actor=SYSTEM, now=NOON)
+    third = services.rotate_key(key=issued.key, actor=SYSTEM, now=NOON)
+
+    usable = [selectors.usable_key(plain, now=NOON) is not None for plain in (issued.plain, second, third)]
+    assert usable == [False, True, True]
+    assert ApiKey.unscoped.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_rotation_is_on_record_without_a_secret() -> None:
+    issued = Issued()
+
+    plain = services.rotate_key(key=issued.key, actor=SYSTEM, now=NOON, overlap=timedelta(hours=1))
+
+    event = Event.objects.get(type="api_key.rotated")
+    assert event.subject == ids.encode("key", issued.key.pk)
+    assert event.data["previous_expires_at"] == (NOON + timedelta(hours=1)).isoformat()
+    row = ApiKey.unscoped.values().get()
+    for secret in (plain[13:], issued.plain[13:]):
+        assert secret not in repr(event.data)
+        assert secret not in repr(row)
+    assert (row["rotated_at"], row["created_at"]) == (NOON, NOON)
+
+
+@pytest.mark.django_db
+def test_a_revoked_key_is_dead_with_both_its_secrets() -> None:
+    issued = Issued()
+    plain = services.rotate_key(key=issued.key, actor=SYSTEM, now=NOON)
+
+    services.revoke_key(key=issued.key, actor=SYSTEM, now=NOON)
+
+    assert selectors.usable_key(plain, now=NOON) is None
+    assert selectors.usable_key(issued.plain, now=NOON) is None
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("fields", "overlap", "refusal"),
+    [
+        ({"revoked_at": NOON}, timedelta(hours=1), services.KeyEnded),
+        ({"expires_at": NOON}, timedelta(hours=1), services.KeyEnded),
+        ({}, timedelta(days=30, seconds=1), services.OverlapTooLong),
+        ({}, timedelta(seconds=-1), services.OverlapTooLong),
+    ],
+)
+def test_what_makes_no_sense_is_not_rotated(
+    fields: dict[str, Any], overlap: timedelta, refusal: type[Exception]
+) -> None:
+    key = factories.ApiKeyFactory.create(**fields)
+
+    with pytest.raises(refusal):
+        services.rotate_key(key=key, actor=SYSTEM, now=NOON, overlap=overlap)
+    assert ApiKey.unscoped.values_list("digest", "rotated_at").get() == (keys.digest(key.plain), None)
+
+
+@pytest.mark.django_db
+def test_the_key_of_someone_who_left_is_not_rotated() -> None:
+    issued = Issued()
+    Membership.unscoped.update(is_active=False)
+
+    with pytest.raises(services.NotAMember):
+        services.rotate_key(key=issued.key, actor=SYSTEM, now=NOON)
+
+
+@pytest.mark.django_db
+def test_a_wrong_secret_costs_the_same_comparisons_as_an_unknown_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = factories.ApiKeyFactory.create()
+    asked: list[tuple[str, str]] = []
+    real = hmac.compare_digest
+
+    def compare(given: str, stored: str) -> bool:
+        asked.append((given, stored))
+        return real(given, stored)
+
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    for plain in (key.plain, f"{key.plain[:13]}{'x' * 43}", f"cbk_zzzzzzzz_{'x' * 43}"):
+        asked.clear()
+        selectors.usable_key(plain, now=NOON)
+        assert [(len(given), len(stored)) for given, stored in asked] == [(64, 64), (64, 64)]
+
+
+@pytest.mark.django_db
+def test_the_command_rotates_and_prints_the_key_alone() -> None:
+    key = factories.ApiKeyFactory.create()
+
+    printed = command("rotate_api_key", key.public_id, "--overlap", "90m")
+
+    assert FORM.fullmatch(printed.removesuffix("\n"))
+    row = ApiKey.unscoped.get()
+    assert row.rotated_at is not None
+    assert row.previous_expires_at == row.rotated_at + timedelta(minutes=90)
+    for plain in (printed.strip(), key.plain):
+        assert selectors.usable_key(plain, now=timezone.now()) == key
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("zzzzzzzz",), "KEYID"),
+        (("--overlap", "24"), "--overlap"),
+        (("--overlap", "-1h"), "--overlap"),
+        (("--overlap", "31d"), "--overlap"),
+        (("--overlap", "amanhã"), "--overlap"),
+    ],
+)
+def test_the_rotation_names_the_argument_that_is_wrong(arguments: tuple[str, ...], named: str) -> None:
+    key = factories.ApiKeyFactory.create()
+    given = arguments if named == "KEYID" else (key.public_id, *arguments)
+
+    with pytest.raises(CommandError, match=named):
+        command("rotate_api_key", *given)
+    assert ApiKey.unscoped.get().rotated_at is None
+
+
+@pytest.mark.django_db
+def test_keys_are_listed_without_a_secret() -> None:
+    first = factories.ApiKeyFactory.create(name="ERP", scopes=["broadcast:send", "messages:read"])
+    other = factories.ApiKeyFactory.create(revoked_at=timezone.now())
+
+    table = command("list_api_keys")
+
+    head, line = table.splitlines()
+    assert head.split()[0] == "id"
+    assert line.split()[:5] == [first.public_id, first.organization.slug, first.owner.username, "ERP", "active"]
+    assert "broadcast:send messages:read" in line
+    assert other.public_id not in table
+    assert first.digest not in table
+
+    everything = command("list_api_keys", "--all", "--organization", other.organization.slug, "--json")
+    (row,) = [json.loads(text) for text in everything.splitlines()]
+    assert (row["id"], row["state"], row["last used"]) == (other.public_id, "revoked", "-")
+    with pytest.raises(CommandError, match="--organization"):
+        command("list_api_keys", "--organization", "nenhuma")
+
+
+@pytest.mark.django_db
+def test_the_list_costs_one_query_however_long(django_assert_num_queries: Any) -> None:
+    factories.ApiKeyFactory.create_batch(3)
+
+    with django_assert_num_queries(1):
+        assert len(command("list_api_keys").splitlines()) == 4
