@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +18,10 @@ from permissions.models import Organization, Team, User
 
 class ExternalIdTaken(Exception):
     """Another contact of the organization has this external id."""
+
+    def __init__(self, external_ids: Collection[str] = ()) -> None:
+        super().__init__(self.__doc__)
+        self.external_ids = sorted(set(external_ids))
 
 
 class GroupExists(Exception):
@@ -77,7 +81,7 @@ def add_contact(
             contact = contact_for_phone(organization=organization, phone=parsed, now=now, name=name)
             return _learn(contact, name, external_id, attributes or {})
     except IntegrityError as error:
-        raise ExternalIdTaken(ExternalIdTaken.__doc__) from error
+        raise ExternalIdTaken([external_id] if external_id else []) from error
 
 
 def create_group(

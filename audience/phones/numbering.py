@@ -170,6 +170,27 @@ def _is_ddd(digits: str) -> bool:
     return digits[1] in _DDDS_BY_FIRST_DIGIT.get(digits[0], "")
 
 
+_DDD = "|".join(f"{first}[{seconds}]" for first, seconds in _DDDS_BY_FIRST_DIGIT.items())
+_PLAIN_MOBILE = re.compile(rf"\+?(55(?:{_DDD})9[6-9]\d{{7}})", re.ASCII)
+
+
+def plain_mobile(text: str, region: str) -> Phone | None:
+    """A Brazilian mobile in 13 digits and nothing else, as exports have them: the long way says the same of it,
+    in ten times the time. None where the long way has to look.
+    """
+    match = _PLAIN_MOBILE.fullmatch(text)
+    if match is None or not (text.startswith("+") or region == "BR") or len(set(match[1][2:])) == 1:
+        return None
+    return _of_brazil(match[1])
+
+
+def _of_brazil(written: str) -> Phone:
+    identity = canonical(written)
+    line = Line.LANDLINE if len(identity) == 12 else Line.MOBILE
+    added = ", ninth digit added" if identity != written else ""
+    return Phone(identity, variants_of(identity), "BR", line, f"{line.value} of Brazil, DDD {written[2:4]}{added}")
+
+
 def _brazil_domestic(digits: str, *, area_marked: bool) -> Phone:
     """Digits without country code sign: DDD 55 and country 55 are told by length."""
     if digits.startswith("55"):
@@ -194,11 +215,7 @@ def _brazil(national: str) -> Phone:
         raise PhoneRejected(Reason.INVALID, "neither a mobile (9 and 8 digits) nor a landline (2 to 5) of Brazil")
     if not _is_ddd(ddd):
         raise PhoneRejected(Reason.DDD, "this area code (DDD) does not exist")
-    written = f"55{national}"
-    identity = canonical(written)
-    line = Line.LANDLINE if len(identity) == 12 else Line.MOBILE
-    added = ", ninth digit added" if identity != written else ""
-    return Phone(identity, variants_of(identity), "BR", line, f"{line.value} of Brazil, DDD {ddd}{added}")
+    return _of_brazil(f"55{national}")
 
 
 def _without_trunk(national: str) -> str:

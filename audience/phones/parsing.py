@@ -24,6 +24,8 @@ def parse(raw: str, *, region: str = "BR") -> Phone:
     exactly one reachable number, and ValueError for a region that does not exist.
     """
     region = numbering.known_region(region)
+    if (plain := numbering.plain_mobile(raw, region)) is not None:
+        return plain
     text = typed.clean(raw)
     if whatsapp.is_bsuid(text):
         raise PhoneRejected(Reason.BSUID, "a business-scoped id of WhatsApp, not a phone")

@@ -434,3 +434,18 @@ def test_the_command_takes_its_arguments_without_the_database() -> None:
 )
 def test_unescape(escaped: str, text: str) -> None:
     assert unescape(escaped) == text
+
+
+@given(
+    st.sampled_from(["", "+"]),
+    st.integers(10, 99),
+    st.integers(0, 999_999_999),
+    st.sampled_from(["BR", "MX", "US", "AR"]),
+)
+def test_the_short_way_for_plain_mobiles_says_what_the_long_way_says(
+    plus: str, ddd: int, subscriber: int, region: str
+) -> None:
+    for digits in (f"{subscriber:09}", f"9{subscriber % 10**8:08}", f"{subscriber % 10 or 9}" * 9):
+        text = f"{plus}55{ddd}{digits}"
+        # A blank behind it is no part of the number, and bars the short way.
+        assert str(outcome(text, region)) == str(outcome(f"{text} ", region))
