@@ -10,7 +10,7 @@ from celery.signals import setup_logging
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "broadcast_project.settings")
 
-app = Celery("broadcast")
+app = Celery("broadcast", task_cls="permissions.tasks:ScopedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 # Its receivers make a worker show that it consumes.

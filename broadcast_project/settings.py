@@ -76,6 +76,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "permissions.middleware.TenantScopeMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -141,8 +142,14 @@ API_BAD_KEYS_PER_MINUTE = environment.counting("API_BAD_KEYS_PER_MINUTE", 120)
 WEBHOOK_MAX_BYTES = 10 * 1024 * 1024
 
 # PostgreSQL, always
-DATABASES = {"default": environment.database("DATABASE_URL", embedded.addresses(STATE_DIR).database_url)}
+_DATABASE_URL = environment.text("DATABASE_URL", embedded.addresses(STATE_DIR).database_url)
+DATABASES = {"default": environment.database("DATABASE_URL", _DATABASE_URL)}
+# What serves runs as this role, which owns no table: row-level security holds it to the tenant of each statement.
+DATABASE_ROLE = environment.matching("DATABASE_ROLE", "broadcast_app", r"[a-z_][a-z0-9_]{0,50}", "a role's plain name")
+# Migrations run as the owner: the same login without that role, or another one.
+DATABASES["owner"] = environment.database("DATABASE_OWNER_URL", _DATABASE_URL) | {"TEST": {"MIRROR": "default"}}
 DATABASES["default"] |= {
+    "ENGINE": "permissions.postgres",
     "CONN_MAX_AGE": 0,
     # After a database restart every pooled connection would fail once without it.
     "CONN_HEALTH_CHECKS": True,
@@ -159,9 +166,10 @@ DATABASES["default"] |= {
         },
         # Django's default is never to prepare; the engine's statements halve PostgreSQL's time by it.
         "prepare_threshold": 5,
+        # The role: not Django's assume_role, whose first connection waits for itself in a pool.
         # "It is leaving" must survive a crash of the server, whatever the server's own default: with
         # synchronous_commit off a message that had left was forgotten and sent again (tests/flows).
-        "options": "-c synchronous_commit=on -c statement_timeout=30000 -c lock_timeout=10000"
+        "options": f"-c role={DATABASE_ROLE} -c synchronous_commit=on -c statement_timeout=30000 -c lock_timeout=10000"
         " -c idle_in_transaction_session_timeout=60000",
     },
 }

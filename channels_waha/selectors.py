@@ -10,7 +10,9 @@ from uuid import UUID
 
 from channels_waha.models import ChannelSession
 from messaging.models import Channel
+from permissions import isolation
 from permissions.encryption import decrypt, encrypt
+from permissions.isolation import Sweep
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,54}", re.ASCII)
 
@@ -30,12 +32,9 @@ def caller_of(session_name: str) -> Caller:
     Raises django.db.Error, and SecretUnreadable.
     """
     known = _NAME.fullmatch(session_name) is not None
-    session = (
-        ChannelSession.unscoped.select_related("channel")
-        .filter(session_name=session_name if known else "-")
-        .only(*_WEBHOOK_FIELDS)
-        .first()
-    )
+    sessions = ChannelSession.unscoped.select_related("channel").only(*_WEBHOOK_FIELDS)
+    with isolation.across_tenants(Sweep.WEBHOOK):
+        session = sessions.filter(session_name=session_name if known else "-").first()
     dummy = decrypt(_dummy())
     if session is None:
         return Caller(None, (dummy, dummy))

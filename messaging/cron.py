@@ -75,13 +75,13 @@ def ring_open_events() -> int:
     due = (
         WebhookEvent.objects.filter(state__in=apply.OPEN, next_try_at__lte=db.database_now())
         .order_by()
-        .values_list("channel_id", flat=True)
+        .exclude(channel=None)
+        .values_list("channel_id", "channel__organization_id")
         .distinct()
     )
-    channel_ids = [channel_id for channel_id in due if channel_id is not None]
-    for channel_id in channel_ids:
-        doorbell.ring_apply(channel_id)
-    return len(channel_ids)
+    for channel_id, organization_id in due:
+        doorbell.ring_apply(channel_id, organization_id)
+    return len(due)
 
 
 def drop_old_events(days: int, *, batch: int = 5000) -> int:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any
 
-import psycopg
-from django.db import connection
+from django.db import Error, connection
 from django.db.backends.base.base import NO_DB_ALIAS
+
+from permissions.postgres import scoping
 
 
 @contextmanager
@@ -30,24 +31,28 @@ def tried_lock(kind: int, name: str) -> Iterator[bool]:
     """Hold an advisory lock over calls of the network, which no transaction may; False where another has it.
 
     It stands on a connection of its own, outside of the pool: a pooled one may be given back meanwhile, and
-    would keep the lock for whoever borrows it next. With the connection, at the latest, the lock ends.
+    would keep the lock for whoever borrows it next. With the connection, at the latest, the lock ends; it is
+    given back before, since a server notices a closed connection only by and by.
     """
     own = connection.copy(alias=NO_DB_ALIAS)
     try:
         with own.cursor() as cursor:
             cursor.execute("SELECT pg_try_advisory_lock(hashtextextended(%s, %s))", [name, kind])
             (ours,) = cursor.fetchone()
-        yield bool(ours)
+            try:
+                yield bool(ours)
+            finally:
+                with suppress(Error):
+                    cursor.execute("SELECT pg_advisory_unlock_all()")
     finally:
         own.close()
 
 
 def rows(statement: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[tuple[Any, ...]]:
-    """Run one prepared statement and give its rows. Raises django.db's errors."""
+    """Run one prepared statement and give its rows. Raises django.db's errors, and NoScope."""
     connection.ensure_connection()
-    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
-        cursor.execute(statement, parameters, prepare=True)
-        return cursor.fetchall() if cursor.description else []
+    with connection.wrap_database_errors:
+        return scoping.rows(connection.connection, statement, parameters)
 
 
 def row(statement: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> tuple[Any, ...]:

@@ -38,6 +38,7 @@ def ring_send(claims: Sequence[Claim]) -> bool:
                 current_app.send_task(
                     SEND,
                     args=(str(claim.message_id), str(claim.channel_id), claim.lease),
+                    kwargs={"organization_id": str(claim.organization_id)},
                     queue="send",
                     expires=settings.CLAIM_LEASE_SECONDS,
                     producer=producer,
@@ -49,11 +50,18 @@ def ring_send(claims: Sequence[Claim]) -> bool:
     return True
 
 
-def ring_apply(channel_id: UUID) -> None:
+def ring_apply(channel_id: UUID, organization_id: UUID) -> None:
     """Ring for a channel's raw events, at most once in a short while."""
     try:
         if cache.add(f"ring:apply:{channel_id}", 1, timeout=_QUIET_SECONDS):
-            current_app.send_task(APPLY, args=(str(channel_id),), queue="inbound", ignore_result=True, retry=False)
+            current_app.send_task(
+                APPLY,
+                args=(str(channel_id),),
+                kwargs={"organization_id": str(organization_id)},
+                queue="inbound",
+                ignore_result=True,
+                retry=False,
+            )
     except _UNREACHABLE as error:
         log.warning("the broker is away, events of %s wait for the sweep: %s", channel_id, type(error).__name__)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
-from uuid import UUID
 
 from django.db import transaction
 
@@ -33,14 +32,14 @@ def store(*, channel: Channel, body: bytes, headers: Mapping[str, str], request_
             received_at=now,
             next_try_at=now,
         )
-        transaction.on_commit(partial(ring, channel.pk))
+        transaction.on_commit(partial(ring, channel))
     reach(Point.BETWEEN_RAW_ROW_AND_APPLY)
     return event
 
 
-def ring(channel_id: UUID) -> None:
+def ring(channel: Channel) -> None:
     """Ask a worker to apply a channel's events. A lost ring costs a minute: webhook-replay finds the rows."""
-    doorbell.ring_apply(channel_id)
+    doorbell.ring_apply(channel.pk, channel.organization_id)
 
 
 def _printable(text: str) -> str:

@@ -41,6 +41,7 @@ class Claim:
     message_id: UUID
     channel_id: UUID
     lease: int
+    organization_id: UUID
 
 
 def create(channel_id: UUID) -> None:
@@ -53,7 +54,8 @@ def claim(*, limit: int) -> list[Claim]:
     if limit <= 0:
         return []
     taken = db.rows(
-        "SELECT message_id, channel_id, lease FROM engine_claim(%s, %s)",
+        "SELECT message_id, channel_id, c.lease, organization_id"
+        " FROM engine_claim(%s, %s) c JOIN lanes USING (channel_id)",
         [limit, settings.CLAIM_LEASE_SECONDS],
     )
     if taken:

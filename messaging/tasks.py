@@ -10,31 +10,32 @@ from django.utils import timezone
 
 from messaging import apply, cron, delivery, doorbell
 from messaging.lanes import Claim
+from permissions.tasks import BeatTask
 
 
 # A ceiling per worker process against a released backlog; the pace is the gate's (docs/decisions).
 @shared_task(name=doorbell.SEND, rate_limit=settings.SEND_WORKER_RATE)
-def send_message(message_id: str, channel_id: str, lease: int) -> None:
-    delivery.deliver(Claim(UUID(message_id), UUID(channel_id), lease))
+def send_message(message_id: str, channel_id: str, lease: int, *, organization_id: str) -> None:
+    delivery.deliver(Claim(UUID(message_id), UUID(channel_id), lease, UUID(organization_id)))
 
 
 @shared_task(name=doorbell.APPLY)
-def apply_events(channel_id: str) -> None:
+def apply_events(channel_id: str, *, organization_id: str) -> None:  # noqa: ARG001 - the task's scope
     key = UUID(channel_id)
     doorbell.answered(key)
     apply.apply_channel(key, now=timezone.now())
 
 
-@shared_task(name="messaging.tasks.recover_stuck_messages")
+@shared_task(name="messaging.tasks.recover_stuck_messages", base=BeatTask)
 def recover_stuck_messages() -> None:
     cron.recover_stuck_messages()
 
 
-@shared_task(name="messaging.tasks.webhook_replay")
+@shared_task(name="messaging.tasks.webhook_replay", base=BeatTask)
 def webhook_replay() -> None:
     cron.replay_webhooks()
 
 
-@shared_task(name="messaging.tasks.retention")
+@shared_task(name="messaging.tasks.retention", base=BeatTask)
 def retention() -> None:
     cron.drop_what_is_old(now=timezone.now())

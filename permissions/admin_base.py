@@ -14,7 +14,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.functional import Promise
 
-from permissions import ids
+from permissions import ids, isolation
+from permissions.isolation import Sweep
 from permissions.models import Membership, Organization, User
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ def reach(request: HttpRequest) -> Reach:
         found = Reach(everything=True, roles={})
     else:
         places = Membership.unscoped.filter(user=person, is_active=True)
-        found = Reach(everything=False, roles=dict(places.values_list("organization_id", "role")))
+        with isolation.across_tenants(Sweep.SIGN_IN, person.pk):
+            found = Reach(everything=False, roles=dict(places.values_list("organization_id", "role")))
     request._reach = found  # type: ignore[attr-defined]
     return found
 

@@ -8,12 +8,13 @@ class PermissionsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from django.db.models.signals import post_delete, post_save
+        from django.db.models.signals import post_delete, post_migrate, post_save
 
-        from permissions import standings
+        from permissions import row_security, standings
         from permissions.models import Membership, TeamMember, User
 
         for signal in (post_save, post_delete):
             for model in (Membership, TeamMember):
                 signal.connect(standings.on_change, sender=model, dispatch_uid="standings")
             signal.connect(standings.on_user_change, sender=User, dispatch_uid="standings")
+        post_migrate.connect(row_security.on_migrated, sender=self, dispatch_uid="row security")

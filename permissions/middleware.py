@@ -1,17 +1,21 @@
-"""What happens to every request: it has an id, and a slash at its end changes nothing."""
+"""What happens to every request: it has an id, a slash at its end changes nothing, and it sees one tenant."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
 
+from permissions import isolation
+from permissions.admin_base import reach
 from permissions.ids import new_id
+from permissions.isolation import Scope, Sweep
 from permissions.logs import request_id
 
 HEADER = "X-Request-Id"
 _FORM = re.compile(r"[A-Za-z0-9-]{8,64}")
+_CONSOLE = "/admin/"
 _WITHOUT_SLASH = ("/api/", "/webhooks/")
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
@@ -44,3 +48,40 @@ class TrailingSlashMiddleware:
             request.path_info = request.path_info[:-1]
             request.path = request.path.removesuffix("/")
         return self.get_response(request)
+
+
+class TenantScopeMiddleware:
+    """Gives each request its tenant scope: none, until the API knows its caller; in the console the person's.
+
+    What is streamed afterwards goes on in the scope in which its answer was made.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        with isolation.nowhere():
+            if not request.path_info.startswith(_CONSOLE):
+                return self._answer(request)
+            mine = reach(request)
+            if mine.everything:
+                with isolation.across_tenants(Sweep.SUPER_ADMIN, request.user.pk):
+                    return self._answer(request)
+            with isolation.of(*mine.roles):
+                return self._answer(request)
+
+    def _answer(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if isinstance(response, StreamingHttpResponse):
+            response.streaming_content = _held(iter(response), isolation.current())
+        return response
+
+
+def _held(parts: Iterator[bytes], scope: Scope) -> Iterator[bytes]:
+    """Each part made in the scope; between them, whoever sends them is in none."""
+    while True:
+        with isolation.entered(scope):
+            part = next(parts, None)
+        if part is None:
+            return
+        yield part

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef
 
-from permissions import keys, standings
+from permissions import isolation, keys, standings
+from permissions.isolation import Sweep
 from permissions.models import ApiKey, Membership, Organization, User
 
 # Compared where no key was found, so that an unknown id costs what a wrong secret costs.
@@ -70,7 +71,8 @@ def may_broadcast(*, organization_id: UUID, user_id: UUID, team_id: UUID | None,
 def places_of(user: User) -> list[Membership]:
     """The person's active memberships, with their organizations, by name."""
     places = Membership.unscoped.filter(user=user, is_active=True).select_related("organization")
-    return list(places.order_by("organization__name"))
+    with isolation.across_tenants(Sweep.SIGN_IN, user.pk):
+        return list(places.order_by("organization__name"))
 
 
 def organization_by_slug(slug: str) -> Organization | None:
@@ -100,8 +102,6 @@ def _by_public_id(public_id: str) -> ApiKey | None:
     place = Membership.unscoped.filter(
         organization_id=OuterRef("organization_id"), user_id=OuterRef("owner_id"), is_active=True
     )
-    return (
-        ApiKey.unscoped.filter(Exists(place), public_id=public_id, owner__is_active=True)
-        .select_related("owner", "organization")
-        .first()
-    )
+    known = ApiKey.unscoped.filter(Exists(place), public_id=public_id, owner__is_active=True)
+    with isolation.across_tenants(Sweep.API_KEY):
+        return known.select_related("owner", "organization").first()

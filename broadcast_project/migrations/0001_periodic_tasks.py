@@ -11,17 +11,18 @@ EVERY_BEAT = {
 }
 
 
-def seed(apps, _schema_editor):
+def seed(apps, schema_editor):
+    database = schema_editor.connection.alias
     interval = apps.get_model("django_celery_beat", "IntervalSchedule")
     task = apps.get_model("django_celery_beat", "PeriodicTask")
-    beat, _ = interval.objects.get_or_create(every=settings.BEAT_SECONDS, period="seconds")
-    day, _ = interval.objects.get_or_create(every=1, period="days")
+    beat, _ = interval.objects.using(database).get_or_create(every=settings.BEAT_SECONDS, period="seconds")
+    day, _ = interval.objects.using(database).get_or_create(every=1, period="days")
     for name, path in EVERY_BEAT.items():
-        task.objects.update_or_create(
+        task.objects.using(database).update_or_create(
             name=name,
             defaults={"task": path, "interval": beat, "expire_seconds": max(settings.BEAT_SECONDS - 1, 1)},
         )
-    task.objects.update_or_create(
+    task.objects.using(database).update_or_create(
         name="retention",
         defaults={"task": "messaging.tasks.retention", "interval": day, "expire_seconds": 3600},
     )

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from channels_waha import selectors
 from messaging import intake
+from permissions import isolation
 from permissions.api.errors import body as error_body
 from permissions.api.plain import answers, openapi_answer
 from permissions.encryption import SecretUnreadable
@@ -69,13 +70,14 @@ def _store(request: HttpRequest, session_name: str, body: bytes) -> HttpResponse
     signed = _is_signed(body, request.headers.get("X-Webhook-Hmac", ""), caller.secrets)
     if caller.channel is None or not signed:
         return HttpResponse(status=401)
-    intake.store(
-        channel=caller.channel,
-        body=body,
-        headers=request.headers,
-        request_id=request.headers.get("X-Webhook-Request-Id", ""),
-        now=timezone.now(),
-    )
+    with isolation.of(caller.channel.organization_id):
+        intake.store(
+            channel=caller.channel,
+            body=body,
+            headers=request.headers,
+            request_id=request.headers.get("X-Webhook-Request-Id", ""),
+            now=timezone.now(),
+        )
     return HttpResponse(status=200)
 
 

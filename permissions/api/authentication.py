@@ -10,7 +10,7 @@ from rest_framework.authentication import BaseAuthentication, CSRFCheck
 from rest_framework.exceptions import NotFound, PermissionDenied
 from rest_framework.request import Request
 
-from permissions import ids, roles, selectors, services
+from permissions import ids, isolation, roles, selectors, services
 from permissions.api import floods
 from permissions.api.callers import Caller
 from permissions.api.refusals import CsrfFailed, InvalidApiKey, Unreadable
@@ -47,6 +47,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         if key is None:
             floods.count_bad_key(request)
             raise InvalidApiKey
+        isolation.settle_in(key.organization_id)
         if services.note_use(key=key, now=now):
             floods.remember_good_key(key.public_id)
         named = _named(request)
@@ -75,6 +76,7 @@ class SessionAuthentication(BaseAuthentication):
 
 
 def _known(request: Request, caller: Caller) -> tuple[User, Caller]:
+    isolation.settle_in(caller.organization.pk)
     request.organization = caller.organization  # type: ignore[attr-defined]
     return caller.user, caller
 

@@ -19,6 +19,8 @@ from broadcasts.models import Feed
 from broadcasts.refusals import InvalidTransition
 from messaging import lanes
 from messaging.models import Message
+from permissions import isolation
+from permissions.isolation import Sweep
 from tests.broadcasts.conftest import Shop, close_connection
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -31,7 +33,8 @@ def together(*jobs: Callable[[], Any]) -> list[Any]:
     def run(job: Callable[[], Any]) -> Any:
         try:
             start.wait(timeout=10)
-            return job()
+            with isolation.across_tenants(Sweep.DISPATCHER):
+                return job()
         finally:
             close_connection()
 

@@ -125,7 +125,7 @@ def test_two_messages_of_a_lane_keep_their_gap(lab: Lab) -> None:
     assert lanes.claim(limit=10) == []
     db.rows("UPDATE messages SET status = 'claimed', lease = 9 WHERE id = %s", [second.pk])
     lab.lane(busy_message=f"'{second.pk}'", lease="9")
-    answer = gate.ask(lanes.Claim(second.pk, lab.channel.pk, 9), None)
+    answer = gate.ask(lanes.Claim(second.pk, lab.channel.pk, 9, lab.channel.organization_id), None)
     assert (answer.verdict, answer.code) == (Verdict.LANE_LATER, "pace")
     assert answer.until == lab.lane()["any_at"] == lab.lane()["next_at"]
 

@@ -7,12 +7,16 @@ from collections.abc import Callable
 
 import psycopg
 import pytest
+from django.conf import settings
 from django.db import connection, transaction
 
 from audience.models import Contact
 from messaging import db, delivery, lanes, streams
 from messaging.adapters import Outgoing
 from messaging.models import Message, Stream
+from permissions import isolation
+from permissions.isolation import Sweep
+from permissions.postgres.scoping import sweep_role
 from tests.messaging.conftest import Lab
 from tests.waiting import until
 
@@ -23,13 +27,17 @@ def other_connection() -> psycopg.Connection:
     """A transaction beside the test's own."""
     parameters = connection.get_connection_params()
     parameters.pop("cursor_factory", None)
-    return psycopg.connect(**parameters)
+    other = psycopg.connect(**parameters)
+    other.execute("SELECT set_config('role', %s, false)", [sweep_role()])
+    other.commit()
+    return other
 
 
 def in_a_thread_of_its_own(work: Callable[[], object]) -> None:
     """Run it and give its connection back."""
     try:
-        work()
+        with isolation.across_tenants(Sweep.COMMAND, "test"):
+            work()
     finally:
         connection.close()
 
@@ -129,10 +137,14 @@ def test_a_database_that_drops_the_settle_is_asked_again(lab: Lab) -> None:
     claim = lab.claim()
 
     def send_and_lose_the_database(_outgoing: Outgoing) -> str | None:
-        db.rows(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
-            " AND datname = current_database()"
-        )
+        # As the login: the role that serves may end nobody's connection.
+        with isolation.nowhere(), connection.cursor() as cursor:
+            cursor.execute("SET ROLE none")
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+                " AND datname = current_database()"
+            )
+            cursor.execute(f"SET ROLE {settings.DATABASE_ROLE}")
         connection.close()
         return "3EB0FF"
 

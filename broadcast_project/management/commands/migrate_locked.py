@@ -8,7 +8,9 @@ from typing import Any
 
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
-from django.db import connection
+from django.db import connections
+
+from broadcast_project.management.commands.migrate import OWNER
 
 # Any number that no other advisory lock of the product uses.
 _LOCK = 7_261_938_450_215_003
@@ -20,12 +22,14 @@ class Command(BaseCommand):
     def handle(self, *_args: Any, **options: Any) -> None:
         """Wait for the lock, however long another takes, then migrate."""
         with _alone():
-            call_command("migrate", interactive=False, verbosity=options["verbosity"], stdout=self.stdout)
+            call_command(
+                "migrate", database=OWNER, interactive=False, verbosity=options["verbosity"], stdout=self.stdout
+            )
 
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    with connection.cursor() as cursor:
+    with connections[OWNER].cursor() as cursor:
         # A migration may take longer than any request may.
         cursor.execute("SET lock_timeout = 0")
         cursor.execute("SET statement_timeout = 0")
@@ -33,7 +37,7 @@ def _alone() -> Iterator[None]:
     try:
         yield
     finally:
-        with connection.cursor() as cursor:
+        with connections[OWNER].cursor() as cursor:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
             cursor.execute("RESET lock_timeout")
             cursor.execute("RESET statement_timeout")

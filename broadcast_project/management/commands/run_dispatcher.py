@@ -6,12 +6,13 @@ import signal
 from threading import Event
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from broadcast_project import dispatcher
+from permissions.isolation import Sweep
+from permissions.management.base import OperatorCommand
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
+    sweep = Sweep.DISPATCHER
     help = "Claims due messages and rings the workers. Two may run."
 
     def handle(self, *_args: Any, **_options: Any) -> None:

@@ -7,15 +7,16 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from broadcast_project.demo import seed
 from broadcast_project.demo.client import Client
+from permissions.management.base import OperatorCommand
 from permissions.models import Organization
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Makes the demo's tenant and pairs its numbers on the simulator; prints what it made as JSON."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

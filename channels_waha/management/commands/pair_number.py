@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import segno
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.utils import timezone
 
 from channels_waha import lifecycle, services
@@ -18,6 +18,7 @@ from channels_waha.lifecycle import SessionBusy
 from channels_waha.models import ChannelSession
 from events.services import SYSTEM
 from messaging.adapters import ChannelError
+from permissions.management.base import OperatorCommand
 from permissions.models import Organization
 
 Status = ChannelSession.Status
@@ -25,7 +26,7 @@ _LOOK_EVERY_SECONDS = 1.0
 _LONGEST_NAME = 120
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     """Repeatable: a name that exists in the organization is connected again."""
 
     help = "Connects a WhatsApp number: shows the QR code to scan, and waits until it works."

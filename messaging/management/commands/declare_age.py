@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import date
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from messaging import services
 from messaging.management import arguments
+from permissions.management.base import OperatorCommand
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Declares since when a number is in use, so that its caps and its right to broadcast follow its true age."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from datetime import datetime, time
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from messaging import services
 from messaging.management import arguments
+from permissions.management.base import OperatorCommand
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Sets a number's window of hours, in the organization's time zone."
 
     def add_arguments(self, parser: CommandParser) -> None:

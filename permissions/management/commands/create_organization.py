@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 from django.utils import timezone
 
 from permissions import audit, services
+from permissions.management.base import OperatorCommand
 from permissions.models import Membership
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Create an organization and its admin; `manage.py changepassword USERNAME` lets a new admin sign in."
 
     def add_arguments(self, parser: CommandParser) -> None:

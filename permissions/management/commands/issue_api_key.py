@@ -6,14 +6,15 @@ from datetime import timedelta
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from permissions import audit, selectors, services
+from permissions.management.base import OperatorCommand
 from permissions.models import Scope
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Issue an API key; the key is printed once, alone on standard output."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from permissions import audit, selectors, services
+from permissions.management.base import OperatorCommand
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "Revoke an API key by the 8 characters after cbk_; what its owner started with it goes on."
 
     def add_arguments(self, parser: CommandParser) -> None:

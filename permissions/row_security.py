@@ -1,0 +1,125 @@
+"""Roles and policies of PostgreSQL, made from the models after each migration: no table can be forgotten.
+
+The owner of the tables migrates. What serves runs as ``settings.DATABASE_ROLE``, which owns nothing and bypasses
+nothing: of each table with an organization it sees the rows of its scope. A second role, entered for one
+transaction at a time, sees the rows of all (isolation.across_tenants).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.db import DEFAULT_DB_ALIAS, IntegrityError, InternalError, ProgrammingError, connections, transaction
+from django.db.backends.utils import CursorWrapper
+from django.db.models import Model
+from psycopg import errors
+
+from permissions.models import Organization
+from permissions.postgres.scoping import ORGANIZATIONS, sweep_role
+
+POLICY_TENANT = "tenant"
+POLICY_SWEEP = "sweep"
+_TRIES = 50
+_TRY_SECONDS = 0.1
+# The sub-select is worked out once for a statement, not for each row.
+_TENANT = f"""
+CREATE POLICY {{policy}} ON {{table}} TO {{role}}
+USING ({{column}} = ANY ((SELECT current_setting('{ORGANIZATIONS}')::uuid[])::uuid[]))
+"""
+_SWEEP = "CREATE POLICY {policy} ON {table} TO {role} USING (true)"
+_RIGHTS = (
+    "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}",
+    "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {role}",
+)
+# From PostgreSQL 16 on a member may be one who may not become the role.
+_MAY_BECOME = """
+SELECT pg_has_role(%s, %s, CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END)
+"""
+_HELP = (
+    "the login of DATABASE_URL can't become the role {role}, and this login may not arrange it; a superuser can: "
+    "CREATE ROLE {role} NOLOGIN; GRANT {role} TO {login};"
+)
+
+
+class RoleMissing(Exception):
+    """The database's role for the application does not exist, and this login may not make it."""
+
+
+def columns() -> Iterator[tuple[str, str]]:
+    """Each table with an organization, and the column that names it."""
+    for model in apps.get_models():
+        if (column := column_of(model)) is not None and model._meta.managed:
+            yield model._meta.db_table, column
+
+
+def column_of(model: type[Model]) -> str | None:
+    """The column that says whose a row is; None where rows are nobody's in particular."""
+    if model is Organization:
+        return "id"
+    of_tenants = (f for f in model._meta.concrete_fields if f.related_model is Organization)
+    return next((field.column for field in of_tenants), None)
+
+
+def provide(using: str) -> None:
+    """Make the roles, their rights and the policies what they should be. Needs the owner's login; repeatable."""
+    for role in (settings.DATABASE_ROLE, sweep_role()):
+        _provide_role(using, role)
+    with transaction.atomic(using=using), connections[using].cursor() as cursor:
+        for role in (settings.DATABASE_ROLE, sweep_role()):
+            for right in _RIGHTS:
+                _run(cursor, right, role=role)
+        for table, column in columns():
+            _protect(cursor, table, column)
+
+
+def on_migrated(using: str, **_signal: Any) -> None:
+    """Receiver of post_migrate."""
+    provide(using)
+
+
+def _provide_role(using: str, role: str) -> None:
+    """Roles belong to the server, not to one database: several installations may be at it at the same time."""
+    login = connections[DEFAULT_DB_ALIAS].settings_dict["USER"]
+    for _ in range(_TRIES):
+        try:
+            with transaction.atomic(using=using), connections[using].cursor() as cursor:
+                if not _one(cursor, "SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = %s)", role):
+                    _run(cursor, "CREATE ROLE {role} NOLOGIN", role=role)
+                if not _one(cursor, _MAY_BECOME, login, role):
+                    _run(cursor, "GRANT {role} TO {login}", role=role, login=login)
+        except (IntegrityError, InternalError):
+            time.sleep(_TRY_SECONDS)
+        except ProgrammingError as error:
+            if isinstance(error.__cause__, errors.DuplicateObject):
+                continue
+            if isinstance(error.__cause__, errors.InsufficientPrivilege):
+                raise RoleMissing(_HELP.format(role=role, login=login)) from error
+            raise
+        else:
+            return
+    raise RoleMissing(_HELP.format(role=role, login=login))
+
+
+def _protect(cursor: CursorWrapper, table: str, column: str) -> None:
+    if not _one(cursor, "SELECT relrowsecurity FROM pg_class WHERE oid = %s::regclass", table):
+        _run(cursor, "ALTER TABLE {table} ENABLE ROW LEVEL SECURITY", table=table)
+    cursor.execute("SELECT policyname FROM pg_policies WHERE tablename = %s AND schemaname = current_schema", [table])
+    known = {name for (name,) in cursor.fetchall()}
+    if POLICY_TENANT not in known:
+        _run(cursor, _TENANT, table=table, policy=POLICY_TENANT, role=settings.DATABASE_ROLE, column=column)
+    if POLICY_SWEEP not in known:
+        _run(cursor, _SWEEP, table=table, policy=POLICY_SWEEP, role=sweep_role())
+
+
+def _one(cursor: CursorWrapper, statement: str, *parameters: str) -> Any:
+    cursor.execute(statement, parameters)
+    return cursor.fetchone()[0]
+
+
+def _run(cursor: CursorWrapper, statement: str, **names: str) -> None:
+    quoted = {name: cursor.db.ops.quote_name(value) for name, value in names.items()}
+    cursor.execute(statement.format(**quoted))
