@@ -79,10 +79,11 @@ class Lab:
             **fields,
         )
 
-    def feed(self, stream: Stream, number: int) -> list[Message]:
+    def feed(self, stream: Stream, number: int, *, after: int = 0) -> list[Message]:
+        """Queue a page of so many people, those behind the first ``after``."""
         pages = [
             streams.Page(new_id(), self.person(place).pk, f"55119999900{place:02}", f"texto {place}", place)
-            for place in range(number)
+            for place in range(after, after + number)
         ]
         streams.feed(stream=stream, channel_id=self.channel.pk, page=pages)
         fed = Message.objects.of(self.organization).in_bulk([item.id for item in pages])

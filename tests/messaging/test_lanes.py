@@ -54,8 +54,8 @@ def test_a_later_page_does_not_overtake_who_waits(lab: Lab) -> None:
     lab.feed(first, 2)
     lab.feed(second, 2)
     send_all(lab)
-    more = lab.feed(first, 2)
-    others = lab.feed(second, 2)
+    more = lab.feed(first, 2, after=2)
+    others = lab.feed(second, 2, after=2)
     order = [outgoing.text for outgoing in lab.adapter.sent]
     assert len(order) == 4
     send_all(lab)
