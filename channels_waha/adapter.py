@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 from urllib.parse import quote
 from uuid import UUID
 
@@ -41,6 +42,8 @@ class _Cached:
 
 class WahaAdapter:
     """One per process, used by all its threads: a cached fact may be read twice, never wrongly."""
+
+    carries_ban_risk: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._cache: dict[UUID, _Cached] = {}

@@ -120,7 +120,14 @@ class UnreadableEvent(Exception):
 
 
 class ChannelAdapter(Protocol):
-    """What messaging asks of a channel."""
+    """What messaging asks of a channel.
+
+    ``carries_ban_risk``: whether a number of this kind can be banned for how it is used, so that the rules
+    that protect numbers hold for it.
+    """
+
+    @property
+    def carries_ban_risk(self) -> bool: ...
 
     def new_provider_id(self, channel_id: UUID) -> str | None:
         """A message id made by us, where the provider takes one; else None. No network."""

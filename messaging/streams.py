@@ -5,7 +5,7 @@ Each function locks the stream's row first (one lock order everywhere) and runs 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -34,6 +34,26 @@ SELECT greatest(
             WHERE channel_id = %(channel)s AND stream_id = %(stream)s AND status = 'queued'), 0),
   coalesce((SELECT turn FROM messages WHERE channel_id = %(channel)s AND status = 'queued' AND priority = 2
             ORDER BY turn LIMIT 1) - 1, 0))
+"""
+
+
+# Lanes before messages, in the one order of locks; then a statement of its own, to see what the locks saw.
+_LOCK_LANES = """
+SELECT channel_id FROM lanes WHERE channel_id IN (
+  SELECT channel_id FROM messages WHERE stream_id = %s AND status = 'failed' AND error_sent = 'no')
+ORDER BY channel_id FOR UPDATE
+"""
+# The attempts stay counted and in the history; what a person asks for anew has all its tries again.
+_RETRY = """
+UPDATE messages m SET status = 'queued', turn = %(turn)s + again.place, faults = 0, lease = NULL,
+    not_before = NULL, waiting_code = '', waiting_until = NULL, error_code = '', error_detail = '',
+    error_sent = '', updated_at = clock_timestamp()
+FROM (SELECT id, row_number() OVER (ORDER BY position) AS place FROM (
+        SELECT id, position FROM messages
+        WHERE stream_id = %(stream)s AND channel_id = %(channel)s AND status = 'failed' AND error_sent = 'no'
+        ORDER BY id FOR UPDATE) AS failed) AS again
+WHERE m.id = again.id
+RETURNING 1
 """
 
 
@@ -117,6 +137,33 @@ def start_clock(stream: Stream, expires_at: datetime) -> None:
     stream.save(update_fields=["expires_at"])
 
 
+def retry_failed(stream: Stream, *, new_end: datetime, now: datetime) -> int:
+    """Queue again the stream's messages that failed and certainly were not sent; how many.
+
+    Where there are any, a stream that had ended runs again, until ``new_end`` if its own end has passed.
+    Raises StreamEnded for a canceled one.
+    """
+    if stream.state == Stream.State.CANCELED:
+        raise StreamEnded(StreamEnded.__doc__)
+    channels = [row[0] for row in db.rows(_LOCK_LANES, [stream.pk])]
+    again = sum(_retry(stream, channel_id) for channel_id in channels)
+    if not again:
+        return 0
+    if stream.state == Stream.State.ENDED:
+        stream.state = Stream.State.RUNNING
+    if stream.expires_at is not None and stream.expires_at <= now:
+        stream.expires_at = new_end
+    stream.save(update_fields=["state", "expires_at"])
+    lanes.wake(channels)
+    return again
+
+
+def _retry(stream: Stream, channel_id: UUID) -> int:
+    named = {"channel": channel_id, "stream": stream.pk}
+    (turn,) = db.row(_TURN, named)
+    return len(db.rows(_RETRY, {**named, "turn": turn}))
+
+
 def feed(*, stream: Stream, channel_id: UUID, page: Sequence[Page]) -> int:
     """Queue one page behind what the lane has; how many were new. The stream is locked and running."""
     if not page:
@@ -149,6 +196,26 @@ def queued(stream_id: UUID) -> Mapping[UUID, int]:
 def has_unfinished(stream_id: UUID) -> bool:
     """Whether any message may still leave or is leaving. One in doubt holds nobody up."""
     return Message.unscoped.filter(stream=stream_id, status__in=ranks.UNFINISHED).exists()
+
+
+def resting(stream_ids: Collection[UUID]) -> dict[UUID, datetime]:
+    """Of the streams of which nothing but tries that wait is left: when the first of them may be made."""
+    if not stream_ids:
+        return {}
+    return dict(
+        db.rows(
+            "SELECT stream_id, min(not_before) FROM messages WHERE stream_id = ANY (%s)"
+            " AND status IN ('queued', 'claimed', 'sending') GROUP BY stream_id"
+            " HAVING bool_and(status = 'queued' AND not_before IS NOT NULL)",
+            [list(stream_ids)],
+        )
+    )
+
+
+def may_have_sent(stream_id: UUID) -> bool:
+    """Whether any message left, may have left, or failed and can be tried again."""
+    unsent = (Message.Status.CANCELED, Message.Status.EXPIRED, Message.Status.SKIPPED)
+    return Message.unscoped.filter(stream=stream_id).exclude(status__in=unsent).exists()
 
 
 def counts(stream_ids: Iterable[UUID]) -> Mapping[UUID, Mapping[str, int]]:

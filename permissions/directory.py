@@ -28,6 +28,10 @@ class Directory(Protocol):
         """What the person is there now. Nobody in particular where either is unknown."""
         ...
 
+    def admins(self, *, organization_id: UUID) -> frozenset[UUID]:
+        """The active admins of the organization now."""
+        ...
+
 
 class DatabaseDirectory:
     """The directory in our own tables. Only an active user with an active membership is anybody."""
@@ -41,3 +45,9 @@ class DatabaseDirectory:
             user_id=user_id, role=TeamMember.Role.LEADER, status=TeamMember.Status.ACTIVE
         )
         return Standing(role, frozenset(leading.values_list("team_id", flat=True)))
+
+    def admins(self, *, organization_id: UUID) -> frozenset[UUID]:
+        places = Membership.objects.of(organization_id).filter(
+            role=Membership.Role.ADMIN, is_active=True, user__is_active=True
+        )
+        return frozenset(places.values_list("user_id", flat=True))

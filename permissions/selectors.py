@@ -56,6 +56,11 @@ def is_admin(*, organization_id: UUID, user_id: UUID) -> bool:
     return role == Membership.Role.ADMIN
 
 
+def admins(*, organization_id: UUID) -> frozenset[UUID]:
+    """Who is an active admin of the organization now."""
+    return standings.admins(organization_id=organization_id)
+
+
 def may_broadcast(*, organization_id: UUID, user_id: UUID, team_id: UUID | None, group_owner_id: UUID | None) -> bool:
     """The rule "may broadcast to this group" (contract: Broadcasts).
 

@@ -42,8 +42,17 @@ def read(*, organization_id: UUID, user_id: UUID) -> Standing:
 
 def fresh(*, organization_id: UUID, user_id: UUID) -> Standing:
     """A person's standing by the directory, now."""
+    return _directory().standing(organization_id=organization_id, user_id=user_id)
+
+
+def admins(*, organization_id: UUID) -> frozenset[UUID]:
+    """The active admins of the organization by the directory, now."""
+    return _directory().admins(organization_id=organization_id)
+
+
+def _directory() -> Directory:
     directory: Directory = import_string(settings.PEOPLE_DIRECTORY)()
-    return directory.standing(organization_id=organization_id, user_id=user_id)
+    return directory
 
 
 def drop_after_commit(user_id: UUID) -> None:

@@ -89,6 +89,21 @@ def idempotent(
     return decorate
 
 
+def without_effect(handler: Handler[View, Parameters]) -> Handler[View, Parameters]:
+    """Of a POST that changes nothing: its key is judged as any other, and not kept, so that it stays free.
+
+    Raises RuleViolation ``invalid_idempotency_key`` (422).
+    """
+
+    @functools.wraps(handler)
+    def answer(view: View, request: ApiRequest, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Response:
+        key_of(request)
+        return handler(view, request, *args, **kwargs)
+
+    setattr(answer, MARK, True)
+    return answer
+
+
 def key_of(request: ApiRequest) -> str | None:
     """The request's Idempotency-Key; None without one. Raises RuleViolation ``invalid_idempotency_key``."""
     key = request.headers.get(HEADER)

@@ -33,6 +33,11 @@ class Organization(Identified):
         default="BR",
         help_text=_("Two letters; numbers typed without a country code are read as numbers of it."),
     )
+    review_threshold = models.PositiveIntegerField(
+        _("recipients that need approval"),
+        default=500,
+        help_text=_("A broadcast to more people than this, over numbers that can be banned, waits for an admin."),
+    )
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
 
     class Meta:

@@ -30,6 +30,7 @@ class ScriptedAdapter:
     on_find: Callable[[Outgoing], Found | None] = lambda _outgoing: None
     on_prepare: Callable[[Outgoing], None] | None = None
     takes_ids: bool = True
+    carries_ban_risk: bool = True
 
     def new_provider_id(self, channel_id: UUID) -> str | None:
         return f"3EB0{new_id().hex[-18:].upper()}" if self.takes_ids else None
