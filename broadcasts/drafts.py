@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import takewhile
+from typing import NoReturn
 
 from django.utils.translation import gettext as _
 
@@ -22,6 +23,8 @@ from permissions.models import Organization, User
 
 # The kind of number that variations are for: one that carries ban risk.
 VARIATIONS_KIND = "waha"
+VALID_AT_MOST = timedelta(days=30)
+SCHEDULED_AT_MOST = timedelta(days=365)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +38,13 @@ class Draft:
     channels: Sequence[str] = ()
     language: str = "pt_BR"
     name: str = ""
+    media: str | None = None
+    scheduled_at: datetime | None = None
+    expires_at: datetime | None = None
+
+    def starts_at(self, now: datetime) -> datetime:
+        """The earliest start, reviews and pauses aside."""
+        return self.scheduled_at or now
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +59,46 @@ class Meaning:
 def read(draft: Draft, *, organization: Organization, owner: User, audience: Audience, now: datetime) -> Meaning:
     """What the draft means. Raises NotFound, Forbidden and Refused, each with the contract's code."""
     group = _group(draft, organization, owner, audience)
+    _require_possible_times(draft, now)
+    if draft.media is not None:
+        raise Refused("media_not_supported", _("Broadcasts can't carry media yet."), "media_id")
     if draft.variations is None and draft.template_name is None:
         raise Refused("content_required", _("Either variations or a template is needed."))
     if draft.variations is not None and draft.template_name is not None:
         raise Refused("content_ambiguous", _("Variations and a template exclude each other."))
     if draft.variations is None:
-        detail = _("No template of this name is approved.")
-        raise Refused("template_not_approved", detail, "template_name")
-    understood = _content(draft.variations, draft.variables, organization, audience)
-    return Meaning(group, _channels(draft, organization, now), understood)
+        _require_template(draft)
+    else:
+        understood = _content(draft.variations, draft.variables, organization, audience)
+    return Meaning(group, _channels(draft, organization, draft.starts_at(now)), understood)
+
+
+def _require_possible_times(draft: Draft, now: datetime) -> None:
+    start, end = draft.starts_at(now), draft.expires_at
+    if draft.scheduled_at is not None and draft.scheduled_at <= now:
+        raise Refused("scheduled_in_past", _("The start is in the past."), "scheduled_at")
+    if start > now + SCHEDULED_AT_MOST:
+        detail = _("The start is more than %(days)d days away.") % {"days": SCHEDULED_AT_MOST.days}
+        raise Refused("scheduled_too_late", detail, "scheduled_at")
+    if end is None:
+        return
+    if end <= now:
+        raise Refused("expires_in_past", _("The end is in the past."), "expires_at")
+    if end <= start:
+        raise Refused("expires_before_start", _("The end is not after the start."), "expires_at")
+    if end > start + VALID_AT_MOST:
+        detail = _("The end is more than %(days)d days after the start.") % {"days": VALID_AT_MOST.days}
+        raise Refused("expires_too_late", detail, "expires_at")
+
+
+def _require_template(draft: Draft) -> NoReturn:
+    """Raises Refused: this installation has no official number yet, so no template is approved anywhere."""
+    # Meta's templates count their variables from 1 without a gap, or name all of them.
+    numbered = sorted(int(name) for name in draft.variables if name.isascii() and name.isdecimal() and len(name) < 4)
+    if numbered and numbered != list(range(1, len(draft.variables) + 1)):
+        detail = _("The variables of a template are numbered from 1 without a gap, or all of them have names.")
+        raise Refused("template_variables_mismatch", detail, "variables")
+    raise Refused("template_not_approved", _("No template of this name is approved."), "template_name")
 
 
 def _group(draft: Draft, organization: Organization, owner: User, audience: Audience) -> Group:
@@ -91,13 +132,13 @@ def _content(
     return content.read(texts, variables, attributes=attributes)
 
 
-def _channels(draft: Draft, organization: Organization, now: datetime) -> list[Channel]:
-    """The numbers in the order given, or the default one."""
+def _channels(draft: Draft, organization: Organization, start: datetime) -> list[Channel]:
+    """The numbers in the order given, or the default one, each old enough at the start."""
     usable = (
         Channel.objects.of(organization)
         .filter(kind=VARIATIONS_KIND)
         .exclude(state=Channel.State.ARCHIVED)
-        .select_related("organization")
+        .select_related("organization", "lane")
     )
     if not draft.channels:
         chosen = list(usable.filter(is_default=True))
@@ -110,12 +151,15 @@ def _channels(draft: Draft, organization: Organization, now: datetime) -> list[C
             raise NotFound("channel_not_found", _("There is no such number."), "channel_ids")
         chosen = [found[channel_id] for channel_id in wanted if channel_id]
     for channel in chosen:
-        _require_warm(channel, now)
+        _require_warm(channel, start)
+    if all(policy.caps(lanes.facts_of(channel), start)[0] == 0 for channel in chosen):
+        detail = _("The daily limit of these numbers is zero: nothing could ever be sent.")
+        raise Refused("daily_limit_exceeded", detail, "channel_ids")
     return chosen
 
 
-def _require_warm(channel: Channel, now: datetime) -> None:
-    ready_on = policy.broadcasts_from(lanes.facts_of(channel), now)
+def _require_warm(channel: Channel, start: datetime) -> None:
+    ready_on = policy.broadcasts_from(lanes.facts_of(channel), start)
     if ready_on is not None:
         detail = _("The number is too new: it takes broadcasts from %(day)s on.") % {"day": ready_on.isoformat()}
         raise Refused("channel_in_warmup", detail, "channel_ids")

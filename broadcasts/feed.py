@@ -18,9 +18,9 @@ from django.db import connection, transaction
 
 from broadcasts import content as contents
 from broadcasts import drafts, freezing, outlook, services, variations
+from broadcasts.codes import PauseCode
 from broadcasts.content import Content
 from broadcasts.models import Broadcast, Feed, Recipient
-from broadcasts.services import PauseCode
 from events import services as events
 from messaging import streams
 from messaging.faults import Point, reach

@@ -2,121 +2,170 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import date, datetime
 from uuid import UUID
 
 from django.conf import settings
 
+from broadcasts import plan, selectors
+from broadcasts.codes import WaitingCode
 from broadcasts.models import Broadcast, Feed
+from broadcasts.plan import Plan, Work
 from broadcasts.selectors import Tally
-from messaging import lanes, policy, rules
-from messaging.models import Lane
-from messaging.policy import Facts
+from messaging import lanes, policy, rules, streams
+from messaging.models import Channel, Lane
 
 Status = Broadcast.Status
 
-PAUSED = "broadcast_paused"
-# Further ahead an estimate is worth nothing: a broadcast ends after at most 30 days.
-_MOST_STRETCHES = 90
+# What is under way, or will be by itself.
+_GOING = frozenset({Status.QUEUED, Status.SCHEDULED, Status.SENDING})
+_PLANNED = _GOING | {Status.PENDING_REVIEW}
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """Why nothing leaves now, and until when; None where only an event can tell."""
 
-    code: str
+    code: WaitingCode
     until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """``finish_at`` is None where nobody can tell: paused, disconnected, or beyond its validity."""
+    """``finish_at`` is None where nobody can tell: not approved, paused, disconnected, held.
+
+    ``days``: messages by day of the tenant, were every number connected and the review over; ``too_late``: how
+    many would not get their turn before the broadcast's end; ``lanes``: what each number waits for.
+    """
 
     waiting_for: Waiting | None = None
     finish_at: datetime | None = None
+    days: Mapping[date, int] = field(default_factory=dict, compare=False)
+    too_late: int = field(default=0, compare=False)
+    lanes: Sequence[Waiting | None] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """What else is known when broadcasts are looked at: read once for all of them."""
+
+    feeds: Mapping[UUID, Sequence[Feed]]
+    others: Mapping[UUID, Mapping[UUID, int]]
+    resting: Mapping[UUID, datetime]
 
 
 def outlooks(broadcasts: Iterable[Broadcast], tallies: Mapping[UUID, Tally], now: datetime) -> dict[UUID, Outlook]:
-    """The outlook of each, by id; one query for all of them."""
+    """The outlook of each, by id; as many queries for one as for all of them."""
     wanted = {broadcast.pk: broadcast for broadcast in broadcasts}
-    going = [pk for pk, broadcast in wanted.items() if broadcast.status in {Status.QUEUED, Status.SENDING}]
-    found = {pk: Outlook(_pause(broadcast)) for pk, broadcast in wanted.items()}
-    feeds: dict[UUID, list[Feed]] = {pk: [] for pk in going}
-    rows = Feed.unscoped.filter(broadcast__in=going).select_related("channel__organization", "channel__lane")
-    for feed in rows if going else ():
+    around = _look_around([broadcast for broadcast in wanted.values() if broadcast.status in _PLANNED], tallies)
+    return {pk: _outlook(broadcast, tallies[pk], around, now) for pk, broadcast in wanted.items()}
+
+
+def _look_around(broadcasts: Sequence[Broadcast], tallies: Mapping[UUID, Tally]) -> _Around:
+    feeds: dict[UUID, list[Feed]] = {broadcast.pk: [] for broadcast in broadcasts}
+    if not broadcasts:
+        return _Around(feeds, {}, {})
+    rows = Feed.unscoped.filter(broadcast__in=feeds).select_related("channel__organization", "channel__lane")
+    for feed in rows.order_by("channel_id"):
         if tallies[feed.broadcast_id].remaining.get(feed.channel_id):
             feeds[feed.broadcast_id].append(feed)
-    for pk, busy in feeds.items():
-        if busy:
-            found[pk] = _outlook(wanted[pk], busy, tallies[pk].remaining, now)
-    return found
+    channels = {feed.channel_id for busy in feeds.values() for feed in busy}
+    sending = [broadcast.stream_id for broadcast in broadcasts if broadcast.status == Status.SENDING]
+    return _Around(feeds, selectors.work_on(channels), streams.resting(sending))
 
 
-def finish_at(*, facts: Facts, pace: float, number: int, used_today: int, now: datetime) -> datetime | None:
-    """When a lane is done with so many messages at ``pace`` seconds each, by its window and its daily cap.
-
-    Other broadcasts on the lane, and people who are written to by hand, make it later.
-    """
-    left, used, moment = number, used_today, now
-    for _stretch in range(_MOST_STRETCHES):
-        figures = policy.figures(facts, moment, keep_open=settings.SEND_DEADLINE_SECONDS, spread=0.0)
-        if figures.open_from > moment:
-            used = used if figures.open_from < figures.day_ends_at else 0
-            moment = figures.open_from
-            continue
-        until = min(figures.open_until, figures.day_ends_at)
-        by_time, by_cap = int((until - moment).total_seconds() / pace), max(figures.cap_soft - used, 0)
-        if left <= min(by_time, by_cap):
-            return moment + timedelta(seconds=pace * left)
-        left -= min(by_time, by_cap)
-        moment = figures.day_ends_at if by_cap <= by_time else until
-        used = used + by_time if moment < figures.day_ends_at else 0
-    return None
-
-
-def _outlook(broadcast: Broadcast, feeds: Sequence[Feed], remaining: Mapping[UUID, int], now: datetime) -> Outlook:
-    """Of the lanes that still have work: waiting only where all wait, done when the last one is."""
-    waits = [_wait(feed.channel.lane, now) for feed in feeds]
-    first = min(
-        (wait for wait in waits if wait), key=lambda wait: (wait.until is None, wait.until or now), default=None
+def _outlook(broadcast: Broadcast, tally: Tally, around: _Around, now: datetime) -> Outlook:
+    if broadcast.status == Status.PAUSED:
+        return Outlook(Waiting(WaitingCode(broadcast.pause_code or WaitingCode.BROADCAST_PAUSED)))
+    feeds = around.feeds.get(broadcast.pk)
+    if not feeds:
+        return Outlook()
+    start = max(broadcast.scheduled_at or now, now)
+    waits = [_wait(feed.channel, start) for feed in feeds]
+    plans = [_plan(broadcast, feed, tally, around, start) for feed in feeds]
+    days: Counter[date] = Counter()
+    for each in plans:
+        days.update(each.days)
+    is_open = broadcast.status in _GOING and not any(wait and wait.until is None for wait in waits)
+    ends = [each.finish_at or broadcast.ends_at for each in plans]
+    return Outlook(
+        waiting_for=_first(broadcast, waits, tally, around, now),
+        finish_at=max(ends) if is_open else None,
+        days=dict(sorted(days.items())),
+        too_late=sum(tally.remaining[feed.channel_id] for feed in feeds) - sum(each.number for each in plans),
+        lanes=waits,
     )
-    ends = [_end(feed, remaining[feed.channel_id], now) for feed in feeds]
-    last = None if None in ends else max(end for end in ends if end)
-    if last and broadcast.expires_at:
-        last = min(last, broadcast.expires_at)
-    return Outlook(first if all(waits) else None, last)
 
 
-def _pause(broadcast: Broadcast) -> Waiting | None:
-    return Waiting(broadcast.pause_code or PAUSED) if broadcast.status == Status.PAUSED else None
+def _first(
+    broadcast: Broadcast, waits: Sequence[Waiting | None], tally: Tally, around: _Around, now: datetime
+) -> Waiting | None:
+    """Of the lanes that still have work: waiting only where all of them wait, and for what ends first."""
+    if broadcast.status == Status.PENDING_REVIEW:
+        return Waiting(WaitingCode.PENDING_REVIEW)
+    if broadcast.status == Status.SCHEDULED:
+        return Waiting(WaitingCode.SCHEDULED, broadcast.scheduled_at)
+    rest = around.resting.get(broadcast.stream_id)
+    if rest is not None and rest > now and not tally.counts["pending"]:
+        return Waiting(WaitingCode.RETRY_WAIT, rest)
+    known = [wait for wait in waits if wait is not None]
+    if len(known) < len(waits):
+        return None
+    return min(known, key=lambda wait: (wait.until is None, wait.until or now))
 
 
-def _wait(lane: Lane, now: datetime) -> Waiting | None:
-    """The gate's own words, read from the figures it compares with the clock."""
+def _wait(channel: Channel, now: datetime) -> Waiting | None:
+    """The gate's own words, read from the figures it compares with the clock; renewed where it would renew them."""
+    lane = channel.lane
+    if channel.state == Channel.State.ARCHIVED:
+        return Waiting(WaitingCode.CHANNEL_ARCHIVED)
     if not lane.connected:
-        return Waiting("channel_disconnected")
+        return Waiting(WaitingCode.CHANNEL_DISCONNECTED)
     if lane.holds:
-        return Waiting(lane.holds[0])
-    if lane.open_from > now:
-        return Waiting("outside_window", lane.open_from)
-    if lane.day_starts_at <= now < lane.day_ends_at and lane.used >= lane.cap_soft:
-        return Waiting("daily_limit", lane.day_ends_at)
+        return Waiting(_hold(lane.holds[0]))
+    opens_at, cap, day_ends_at = lane.open_from, lane.cap_soft, lane.day_ends_at
+    if not _is_fresh(lane, now):
+        figures = policy.figures(lanes.facts_of(channel), now, keep_open=settings.SEND_DEADLINE_SECONDS, spread=0.0)
+        opens_at, cap, day_ends_at = figures.open_from, figures.cap_soft, figures.day_ends_at
+    if opens_at > now:
+        return Waiting(WaitingCode.OUTSIDE_WINDOW, opens_at)
+    if _used(lane, now) >= cap:
+        return Waiting(WaitingCode.DAILY_LIMIT, day_ends_at)
+    turn_at = max(lane.any_at, lane.broadcast_at)
+    if turn_at > now and lane.busy_message is None:
+        return Waiting(WaitingCode.PACE, turn_at)
     return None
 
 
-def _end(feed: Feed, number: int, now: datetime) -> datetime | None:
+def _is_fresh(lane: Lane, now: datetime) -> bool:
+    closes_in = (lane.open_until - now).total_seconds()
+    return lane.day_starts_at <= now < lane.day_ends_at and closes_in > settings.SEND_DEADLINE_SECONDS
+
+
+def _hold(code: str) -> WaitingCode:
+    return WaitingCode(code) if code in list(WaitingCode) else WaitingCode.CHANNEL_HELD
+
+
+def _used(lane: Lane, now: datetime) -> int:
+    """Messages of the day; a day that is over has not been started anew yet."""
+    return lane.used if lane.day_starts_at <= now < lane.day_ends_at else 0
+
+
+def _plan(broadcast: Broadcast, feed: Feed, tally: Tally, around: _Around, start: datetime) -> Plan:
     lane = feed.channel.lane
-    if not lane.connected or lane.holds:
-        return None
-    return finish_at(
+    others = around.others.get(feed.channel_id, {})
+    work = Work(
         facts=lanes.facts_of(feed.channel),
         pace=mean_pace(lane),
-        number=number,
-        used_today=lane.used if lane.day_starts_at <= now < lane.day_ends_at else 0,
-        now=now,
+        number=tally.remaining[feed.channel_id],
+        used=_used(lane, start),
+        others=[number for other, number in others.items() if other != broadcast.stream_id],
+        keep_open=settings.SEND_DEADLINE_SECONDS,
     )
+    return plan.make(work, start, until=broadcast.ends_at)
 
 
 def mean_pace(lane: Lane) -> float:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
 
 from broadcasts.models import Broadcast, Feed, Recipient
-from messaging.models import Message
+from messaging.models import Channel, Message, Stream
 from permissions import ids
 from permissions import selectors as permissions
 from permissions.models import Organization, User
@@ -106,6 +106,58 @@ def live_tally(broadcast: Broadcast) -> Tally:
     counted = tally(broadcast)
     _live[broadcast.pk] = (now, counted)
     return counted
+
+
+def work_on(channel_ids: Collection[UUID]) -> dict[UUID, dict[UUID, int]]:
+    """``{channel: {stream: messages}}``: what the running broadcasts of these numbers still have to send."""
+    running = [Broadcast.Status.QUEUED, Broadcast.Status.SENDING]
+    pending = (
+        Recipient.unscoped.filter(channel__in=channel_ids, state=State.PENDING, broadcast__status__in=running)
+        .order_by()
+        .values_list("channel", "broadcast__stream")
+        .annotate(number=Count("pk"))
+    )
+    waiting = (
+        Message.unscoped.filter(channel__in=channel_ids, status=Wire.QUEUED, stream__state=Stream.State.RUNNING)
+        .order_by()
+        .values_list("channel", "stream")
+        .annotate(number=Count("pk"))
+    )
+    found: dict[UUID, dict[UUID, int]] = {}
+    for channel_id, stream_id, number in pending.union(waiting, all=True) if channel_ids else ():
+        of_channel = found.setdefault(channel_id, {})
+        of_channel[stream_id] = of_channel.get(stream_id, 0) + number
+    return found
+
+
+def exclusions(broadcast: Broadcast) -> dict[str, int]:
+    """How many people the freeze left out, by reason; the commonest first."""
+    out = Recipient.objects.of(broadcast.organization_id).filter(broadcast=broadcast, state=State.EXCLUDED)
+    return dict(out.values_list("code").annotate(number=Count("pk")).order_by("-number", "code"))
+
+
+def never_written_to(broadcast: Broadcast) -> int:
+    """How many of its people have no message from or to any number of the organization."""
+    known = Message.objects.of(broadcast.organization_id).filter(contact=OuterRef("contact"))
+    people = Recipient.objects.of(broadcast.organization_id).filter(broadcast=broadcast, state=State.PENDING)
+    return people.filter(~Exists(known)).count()
+
+
+def texts_on(channels: Iterable[Channel], *, before: Broadcast, number: int) -> list[list[str]]:
+    """For each number, the last texts of the broadcasts it had before this one, oldest first.
+
+    What ended before it began said nothing to anybody.
+    """
+    unsaid = Q(started_at=None, status__in=[Broadcast.Status.CANCELED, Broadcast.Status.FAILED])
+    earlier = Broadcast.objects.of(before.organization_id).exclude(unsaid).exclude(pk=before.pk).order_by("-created_at")
+    found: list[list[str]] = []
+    for channel in channels:
+        newest_first: list[str] = []
+        # A broadcast has several texts, so that fewer of them are enough.
+        for texts in earlier.filter(feeds__channel=channel).values_list("variations", flat=True)[:number]:
+            newest_first += reversed(texts)
+        found.append(newest_first[:number][::-1])
+    return found
 
 
 def visible_to(*, organization: Organization, person: User, reads_all: bool) -> QuerySet[Broadcast]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from enum import StrEnum
 from functools import partial
 from uuid import UUID
 
@@ -14,10 +13,12 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from audience.selectors import Audience, groups
-from broadcasts import drafts, freezing
+from broadcasts import drafts, freezing, review
+from broadcasts.codes import FailureCode, PauseCode
 from broadcasts.drafts import Draft
 from broadcasts.models import Broadcast, Feed, Recipient
-from broadcasts.refusals import InvalidTransition, Refused
+from broadcasts.models.broadcast import VALID_FOR
+from broadcasts.refusals import Forbidden, InvalidTransition, Refused
 from events import services as events
 from events.services import Actor
 from messaging import lanes, policy, ranks, streams
@@ -30,16 +31,10 @@ log = logging.getLogger(__name__)
 
 Status = Broadcast.Status
 
-VALID_FOR = timedelta(days=7)
+# A retry is worth its while even where the broadcast's own end has passed (design: engine, section 2).
+RETRY_FOR = timedelta(hours=24)
+OPEN = (Status.QUEUED, Status.SCHEDULED, Status.PENDING_REVIEW, Status.SENDING, Status.PAUSED)
 _AT_ONCE = 50
-
-
-class PauseCode(StrEnum):
-    """Why the machine paused a broadcast; a person's pause has none."""
-
-    OWNER_WITHOUT_RIGHT = "owner_without_right"
-    CHANNEL_ARCHIVED = "channel_archived"
-    CHANNEL_IN_WARMUP = "channel_in_warmup"
 
 
 def compose(
@@ -52,43 +47,75 @@ def compose(
     idempotency_key: str | None = None,
     audience: Audience = groups,
 ) -> Broadcast:
-    """Freeze the audience and queue the broadcast, in one transaction.
+    """Freeze the audience; queue the broadcast, schedule it or lay it before an admin. One transaction.
 
     Raises Refused and its kinds NotFound and Forbidden, each with the contract's code.
     """
     with transaction.atomic():
-        meaning = drafts.read(draft, organization=organization, owner=owner, audience=audience, now=now)
         _require_fresh(organization, owner, idempotency_key)
-        broadcast = Broadcast.objects.create(
+        broadcast, _channels = freeze(
             organization=organization,
             owner=owner,
+            draft=draft,
+            now=now,
             api_key=api_key,
-            group=meaning.group,
-            stream=streams.create(organization_id=organization.pk, expires_at=None, now=now),
-            name=draft.name,
-            status=Status.QUEUED,
-            language=draft.language,
-            variations=[template.source for template in meaning.content.templates],
-            variables=dict(draft.variables),
             idempotency_key=idempotency_key,
-            created_at=now,
+            audience=audience,
         )
-        Feed.unscoped.bulk_create(
-            Feed(organization=organization, broadcast=broadcast, channel=channel, feed_at=None)
-            for channel in meaning.channels
-        )
-        freezing.freeze(broadcast, meaning.content, audience, [channel.pk for channel in meaning.channels])
         if not _pending(broadcast).exists():
             raise Refused("empty_audience", _("Nobody in the group can be reached."), "group_id")
-        _record(broadcast, "broadcast.created", events.author(owner, api_key), now, {"to": Status.QUEUED})
+        _record(broadcast, "broadcast.created", events.author(owner, api_key), now, {"to": broadcast.status})
         transaction.on_commit(partial(reach, Point.AFTER_FREEZE))
     return broadcast
 
 
+def freeze(
+    *,
+    organization: Organization,
+    owner: User,
+    draft: Draft,
+    now: datetime,
+    api_key: ApiKey | None = None,
+    idempotency_key: str | None = None,
+    audience: Audience = groups,
+) -> tuple[Broadcast, Sequence[Channel]]:
+    """The rows of a new broadcast and its numbers, in the caller's transaction; nobody may be left in it.
+
+    Raises as ``compose``.
+    """
+    meaning = drafts.read(draft, organization=organization, owner=owner, audience=audience, now=now)
+    broadcast = Broadcast.objects.create(
+        organization=organization,
+        owner=owner,
+        api_key=api_key,
+        group=meaning.group,
+        stream=streams.create(organization_id=organization.pk, expires_at=None, now=now),
+        name=draft.name,
+        status=Status.SCHEDULED if draft.scheduled_at else Status.QUEUED,
+        language=draft.language,
+        variations=[template.source for template in meaning.content.templates],
+        variables=dict(draft.variables),
+        idempotency_key=idempotency_key,
+        created_at=now,
+        scheduled_at=draft.scheduled_at,
+        expires_at=draft.expires_at,
+    )
+    Feed.unscoped.bulk_create(
+        Feed(organization=organization, broadcast=broadcast, channel=channel, feed_at=None)
+        for channel in meaning.channels
+    )
+    freezing.freeze(broadcast, meaning.content, audience, [channel.pk for channel in meaning.channels])
+    if review.is_needed(broadcast, meaning.channels, _pending(broadcast).count()):
+        broadcast.status = Status.PENDING_REVIEW
+        broadcast.save(update_fields=["status"])
+    return broadcast, meaning.channels
+
+
 def launch_due(*, now: datetime) -> int:
-    """Begin queued broadcasts, or pause those that lost the right to meanwhile; how many began."""
-    queued = Broadcast.unscoped.filter(status=Status.QUEUED).order_by("created_at").values_list("pk", "stream_id")
-    return each(queued[:_AT_ONCE], partial(_launch, now=now))
+    """Begin what is queued or whose time has come, or pause what lost the right to meanwhile; how many began."""
+    due = Q(status=Status.QUEUED) | Q(status=Status.SCHEDULED, scheduled_at__lte=now)
+    rows = Broadcast.unscoped.filter(due).order_by("created_at").values_list("pk", "stream_id")
+    return each(rows[:_AT_ONCE], partial(_launch, now=now))
 
 
 def complete_finished(*, now: datetime) -> int:
@@ -97,7 +124,7 @@ def complete_finished(*, now: datetime) -> int:
     unfinished = Message.unscoped.filter(stream=OuterRef("stream_id"), status__in=ranks.UNFINISHED)
     done = Q(~Exists(pending), ~Exists(unfinished))
     over = Q(Exists(pending), expires_at__lte=now)
-    due = Broadcast.unscoped.filter(done | over, status__in=[Status.SENDING, Status.PAUSED]).order_by("created_at")
+    due = Broadcast.unscoped.filter(done | over, status__in=OPEN).order_by("created_at")
     return each(due.values_list("pk", "stream_id")[:_AT_ONCE], partial(_finish, now=now))
 
 
@@ -128,7 +155,7 @@ def pause(*, broadcast: Broadcast, actor: Actor, now: datetime) -> Broadcast:
     """Stop it where it stands; at most one message per number is still leaving. Raises InvalidTransition."""
     with transaction.atomic():
         stream, current = locked(broadcast.pk, broadcast.stream_id)
-        _require(current, "pause", {Status.QUEUED, Status.SENDING})
+        _require(current, "pause", {Status.QUEUED, Status.SCHEDULED, Status.SENDING})
         pause_locked(stream, current, code="", actor=actor, now=now)
     return current
 
@@ -142,8 +169,7 @@ def resume(*, broadcast: Broadcast, actor: Actor, now: datetime) -> Broadcast:
         current.pause_code = ""
         if current.started_at is not None:
             _wake_feeds(current, now)
-        to = Status.SENDING if current.started_at else Status.QUEUED
-        _move(current, to, "broadcast.resumed", actor, now)
+        _move(current, _next_of(current, now), "broadcast.resumed", actor, now)
     return current
 
 
@@ -151,13 +177,46 @@ def cancel(*, broadcast: Broadcast, actor: Actor, now: datetime) -> Broadcast:
     """End it: what is pending or queued never leaves. Raises InvalidTransition."""
     with transaction.atomic():
         stream, current = locked(broadcast.pk, broadcast.stream_id)
-        open_states = {Status.QUEUED, Status.SCHEDULED, Status.PENDING_REVIEW, Status.SENDING, Status.PAUSED}
-        _require(current, "cancel", open_states)
-        streams.cancel(stream)
-        _pending(current).update(state=Recipient.State.CANCELED, code="broadcast_canceled", updated_at=now)
-        _silence_feeds(current)
-        current.finished_at = now
+        _require(current, "cancel", OPEN)
+        _end(stream, current, "broadcast_canceled", now)
         _move(current, Status.CANCELED, "broadcast.canceled", actor, now)
+    return current
+
+
+def approve(
+    *, broadcast: Broadcast, approver: User, actor: Actor, now: datetime, confirmed: int | None = None
+) -> Broadcast:
+    """Let a broadcast that waits for review go. Audited: ``broadcast.approved`` with how many people it is.
+
+    ``confirmed``: how many recipients the approver says it has. Raises Forbidden, InvalidTransition, Refused
+    ``confirmation_required``.
+    """
+    with transaction.atomic():
+        _stream, current = locked(broadcast.pk, broadcast.stream_id)
+        review.require_reviewer(current, approver)
+        _require(current, "approve", {Status.PENDING_REVIEW})
+        number = _pending(current).count()
+        review.require_confirmed(current, approver, number=number, confirmed=confirmed)
+        _move(current, _next_of(current, now), "broadcast.approved", actor, now, recipients=number)
+    return current
+
+
+def retry_failed(*, broadcast: Broadcast, actor: Actor, now: datetime) -> Broadcast:
+    """Queue again what failed and certainly was not sent; never what is in doubt. Audited: ``broadcast.retried``.
+
+    A completed broadcast goes on, until RETRY_FOR from now where its end has passed; one with nothing to retry
+    stays as it is. Raises InvalidTransition, and Forbidden where the owner lost the right to the group.
+    """
+    with transaction.atomic():
+        stream, current = locked(broadcast.pk, broadcast.stream_id)
+        _require(current, "retry-failed", {Status.SENDING, Status.PAUSED, Status.COMPLETED})
+        if not drafts.may_send(current.owner, current.group):
+            raise Forbidden("group_forbidden", _("The owner may not write to this group any more."))
+        number = streams.retry_failed(stream, new_end=now + RETRY_FOR, now=now)
+        if number:
+            to = Status.PAUSED if current.status == Status.PAUSED else Status.SENDING
+            current.expires_at, current.finished_at = stream.expires_at, None
+            _move(current, to, "broadcast.retried", actor, now, messages=number)
     return current
 
 
@@ -189,17 +248,33 @@ def _launch(broadcast_id: UUID, stream_id: UUID, *, now: datetime) -> bool:
     if found is None:
         return False
     stream, broadcast = found
-    if broadcast.status != Status.QUEUED:
+    if not _is_due(broadcast, now):
         return False
-    if (code := _obstacle(broadcast, now)) is not None:
+    channels = list(broadcast.channels.select_related("organization"))
+    if all(channel.state == Channel.State.ARCHIVED for channel in channels):
+        _fail(stream, broadcast, FailureCode.CHANNEL_ARCHIVED, now)
+        return False
+    if (code := _obstacle(broadcast, channels, now)) is not None:
         pause_locked(stream, broadcast, code=code, actor=events.SYSTEM, now=now)
         return False
     broadcast.started_at = now
-    broadcast.expires_at = now + VALID_FOR
+    broadcast.expires_at = broadcast.expires_at or now + VALID_FOR
     streams.start_clock(stream, broadcast.expires_at)
     _wake_feeds(broadcast, now)
     _move(broadcast, Status.SENDING, "broadcast.started", events.SYSTEM, now)
     return True
+
+
+def _is_due(broadcast: Broadcast, now: datetime) -> bool:
+    if _is_over(broadcast, now):
+        # Completion ends it.
+        return False
+    comes_later = broadcast.scheduled_at is not None and broadcast.scheduled_at > now
+    return broadcast.status == Status.QUEUED or (broadcast.status == Status.SCHEDULED and not comes_later)
+
+
+def _is_over(broadcast: Broadcast, now: datetime) -> bool:
+    return broadcast.expires_at is not None and broadcast.expires_at <= now
 
 
 @transaction.atomic
@@ -214,11 +289,11 @@ def _pause_unentitled(broadcast_id: UUID, stream_id: UUID, *, now: datetime) -> 
     return True
 
 
-def _obstacle(broadcast: Broadcast, now: datetime) -> PauseCode | None:
+def _obstacle(broadcast: Broadcast, channels: Iterable[Channel], now: datetime) -> PauseCode | None:
     """What has changed since the POST and forbids the launch."""
     if not drafts.may_send(broadcast.owner, broadcast.group):
         return PauseCode.OWNER_WITHOUT_RIGHT
-    for channel in broadcast.channels.select_related("organization"):
+    for channel in channels:
         if channel.state == Channel.State.ARCHIVED:
             return PauseCode.CHANNEL_ARCHIVED
         if policy.broadcasts_from(lanes.facts_of(channel), now) is not None:
@@ -232,17 +307,46 @@ def _finish(broadcast_id: UUID, stream_id: UUID, *, now: datetime) -> bool:
     if found is None:
         return False
     stream, broadcast = found
-    if broadcast.status not in {Status.SENDING, Status.PAUSED}:
+    if broadcast.status not in OPEN:
         return False
-    if broadcast.expires_at is not None and broadcast.expires_at <= now:
+    is_over = _is_over(broadcast, now)
+    if is_over:
         _pending(broadcast).update(state=Recipient.State.EXPIRED, code="expired", updated_at=now)
     if _pending(broadcast).exists() or streams.has_unfinished(stream.pk):
         return False
+    if not streams.may_have_sent(stream.pk):
+        _fail(stream, broadcast, FailureCode.EXPIRED if is_over else FailureCode.NOBODY_LEFT, now)
+        return True
     streams.end(stream)
     _silence_feeds(broadcast)
     broadcast.finished_at = now
     _move(broadcast, Status.COMPLETED, "broadcast.completed", events.SYSTEM, now)
     return True
+
+
+def _fail(stream: Stream, broadcast: Broadcast, code: FailureCode, now: datetime) -> None:
+    """Nothing of it was sent, and nothing can be."""
+    _end(stream, broadcast, code, now)
+    broadcast.failure_code = code
+    _move(broadcast, Status.FAILED, "broadcast.failed", events.SYSTEM, now, code=code.value)
+
+
+def _end(stream: Stream, broadcast: Broadcast, code: str, now: datetime) -> None:
+    """For good: what has not left never does."""
+    streams.cancel(stream)
+    _pending(broadcast).update(state=Recipient.State.CANCELED, code=code, updated_at=now)
+    _silence_feeds(broadcast)
+    broadcast.finished_at = now
+    broadcast.pause_code = ""
+
+
+def _next_of(broadcast: Broadcast, now: datetime) -> Broadcast.Status:
+    """Where a broadcast goes on that nothing holds any more."""
+    if broadcast.started_at is not None:
+        return Status.SENDING
+    if broadcast.scheduled_at is not None and broadcast.scheduled_at > now:
+        return Status.SCHEDULED
+    return Status.QUEUED
 
 
 def _require_fresh(organization: Organization, owner: User, idempotency_key: str | None) -> None:
@@ -269,21 +373,27 @@ def _silence_feeds(broadcast: Broadcast) -> None:
     Feed.objects.of(broadcast.organization_id).filter(broadcast=broadcast).update(feed_at=None)
 
 
-def _move(broadcast: Broadcast, to: Broadcast.Status, event: str, actor: Actor, now: datetime) -> None:
-    change = {"from": broadcast.status, "to": to.value}
+def _move(
+    broadcast: Broadcast, to: Broadcast.Status, event: str, actor: Actor, now: datetime, **data: str | int
+) -> None:
+    change: dict[str, str | int] = {"from": broadcast.status, "to": to.value, **data}
     if broadcast.pause_code:
         change["code"] = broadcast.pause_code
     broadcast.status = to
-    broadcast.save(update_fields=["status", "pause_code", "started_at", "finished_at", "expires_at", "updated_at"])
+    broadcast.save(
+        update_fields=[
+            "status", "pause_code", "failure_code", "started_at", "finished_at", "expires_at", "updated_at",
+        ]
+    )  # fmt: skip
     _record(broadcast, event, actor, now, change)
 
 
-def _record(broadcast: Broadcast, event: str, actor: Actor, now: datetime, data: dict[str, str]) -> None:
+def _record(broadcast: Broadcast, event: str, actor: Actor, now: datetime, data: Mapping[str, str | int]) -> None:
     events.record(
         organization_id=broadcast.organization_id,
         type=event,
         subject=ids.encode(ids.BROADCAST, broadcast.pk),
         actor=actor,
         now=now,
-        data=data,
+        data=dict(data),
     )

@@ -11,10 +11,10 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from broadcasts.codes import FailureCode, PauseCode, WaitingCode
 from broadcasts.models import Broadcast, Recipient
 from broadcasts.outlook import Outlook
 from broadcasts.selectors import Tally
-from broadcasts.services import PauseCode
 from messaging.words import words_of
 
 Status = Broadcast.Status
@@ -67,6 +67,18 @@ _PAUSES: dict[str, Promise] = {
 }
 
 
+_FAILURES: dict[str, Promise] = {
+    FailureCode.EXPIRED: _("its time was over before anything could leave"),
+    FailureCode.CHANNEL_ARCHIVED: _("its number was archived before it started"),
+    FailureCode.NOBODY_LEFT: _("by their turn nobody could be written to any more"),
+}
+
+
+def failure(code: str) -> Text:
+    """Why nothing of a broadcast was sent, and nothing can be."""
+    return _FAILURES.get(code, code)
+
+
 def reason(code: str) -> Text:
     """Why somebody was left out, skipped or not reached."""
     if code in Recipient.Exclusion.values:
@@ -91,7 +103,9 @@ def sentence(broadcast: Broadcast, tally: Tally, expected: Outlook, clock: Clock
     if broadcast.status == Status.SENDING:
         return _sending(tally, expected, clock)
     if broadcast.status == Status.FAILED:
-        return _("Failed: nothing was sent.")
+        return gettext("Failed, nothing was sent: %(why)s.") % {"why": failure(broadcast.failure_code)}
+    if broadcast.status == Status.SCHEDULED and broadcast.scheduled_at is not None:
+        return gettext("Scheduled for %(time)s.") % {"time": _local(broadcast.scheduled_at, clock)}
     if broadcast.status == Status.COMPLETED:
         return _completed(tally)
     return _OTHERS[Status(broadcast.status)]
@@ -99,8 +113,7 @@ def sentence(broadcast: Broadcast, tally: Tally, expected: Outlook, clock: Clock
 
 _OTHERS: dict[Broadcast.Status, Promise] = {
     Status.QUEUED: _("Starting in a moment."),
-    Status.SCHEDULED: _("Scheduled."),
-    Status.PENDING_REVIEW: _("Waiting for an admin's approval."),
+    Status.PENDING_REVIEW: _("Waiting for an admin's approval: it goes to many people."),
     Status.CANCELED: _("Canceled: what had not left never leaves."),
 }
 
@@ -108,7 +121,8 @@ _OTHERS: dict[Broadcast.Status, Promise] = {
 def _sending(tally: Tally, expected: Outlook, clock: Clock) -> str:
     said = [gettext("Sending: %(sent)s of %(total)s sent.") % {"sent": tally.sent_count, "total": tally.total_count}]
     wait = expected.waiting_for
-    if wait is not None:
+    # A pause of some seconds between two messages is how it goes, and holds nothing up.
+    if wait is not None and wait.code != WaitingCode.PACE:
         said.append(gettext("Held: %(why)s.") % {"why": words_of(wait.code)})
         if wait.until is not None:
             said.append(gettext("Goes on at %(time)s.") % {"time": _local(wait.until, clock)})

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from django.utils.translation import gettext as _
 from rest_framework import serializers
 
-from broadcasts import selectors
+from broadcasts import outcomes, words
 from broadcasts.drafts import Draft
+from broadcasts.findings import Finding
 from broadcasts.models import Broadcast, Recipient
 from broadcasts.outlook import Outlook
+from broadcasts.previews import Preview
 from broadcasts.selectors import Tally
 from messaging.models import Message
 from permissions import ids
-from permissions.api.serializers import StrictSerializer, TextField
-
-State = Recipient.State
-
-# What a row says of its end; a message that goes on has no error yet, whatever an attempt met.
-_ENDED_BADLY = frozenset({"failed", "skipped", "canceled", "expired"})
+from permissions.api.serializers import IntegerField, StrictSerializer, TextField, TimeField
 
 
 class NothingSerializer(StrictSerializer):
@@ -38,6 +35,9 @@ class DraftSerializer(StrictSerializer):
     variables = serializers.DictField(child=TextField(allow_blank=True, trim_whitespace=False), default=dict)
     channel_ids = serializers.ListField(child=TextField(max_length=128), default=list)
     name = TextField(max_length=120, allow_blank=True, default="")
+    media_id = TextField(max_length=128, required=False, allow_null=True)
+    scheduled_at = TimeField(required=False, allow_null=True)
+    expires_at = TimeField(required=False, allow_null=True)
 
     def draft(self) -> Draft:
         """What was asked for; call it after ``is_valid``."""
@@ -50,10 +50,19 @@ class DraftSerializer(StrictSerializer):
             channels=given["channel_ids"],
             language=given["language"],
             name=given["name"],
+            media=given.get("media_id"),
+            scheduled_at=given.get("scheduled_at"),
+            expires_at=given.get("expires_at"),
         )
 
 
-def accepted(broadcast: Broadcast, tally: Tally, outlook: Outlook) -> dict[str, Any]:
+class ApprovalSerializer(StrictSerializer):
+    """``POST /broadcasts/{id}/approve``: a lone admin types how many recipients it is."""
+
+    confirm_recipients = IntegerField(required=False, allow_null=True, min_value=0)
+
+
+def accepted(broadcast: Broadcast, tally: Tally, outlook: Outlook, warnings: Iterable[Finding]) -> dict[str, Any]:
     """The answer to the POST."""
     outside = ids.encode(ids.BROADCAST, broadcast.pk)
     return {
@@ -63,8 +72,10 @@ def accepted(broadcast: Broadcast, tally: Tally, outlook: Outlook) -> dict[str, 
         "status": broadcast.status,
         "total_recipients": tally.total_count,
         "excluded_recipients": tally.counts["excluded"],
+        "scheduled_at": broadcast.scheduled_at,
+        "expires_at": broadcast.ends_at,
         "estimated_finish_at": outlook.finish_at,
-        "warnings": [],
+        "warnings": _findings(warnings),
     }
 
 
@@ -91,28 +102,49 @@ def shown(broadcast: Broadcast, tally: Tally, outlook: Outlook) -> dict[str, Any
         "failure": _failure(broadcast),
         "created_at": broadcast.created_at,
         "updated_at": broadcast.updated_at,
+        "scheduled_at": broadcast.scheduled_at,
         "started_at": broadcast.started_at,
         "finished_at": broadcast.finished_at,
-        "expires_at": broadcast.expires_at,
+        "expires_at": broadcast.ends_at,
+    }
+
+
+def previewed(preview: Preview) -> dict[str, Any]:
+    """What a broadcast would be. Nothing of it exists, so it has no id."""
+    broadcast, tally, ahead = preview.broadcast, preview.tally, preview.outlook
+    return {
+        "status": broadcast.status,
+        "group_id": ids.encode(ids.GROUP, broadcast.group_id),
+        "channel_ids": [ids.encode(ids.CHANNEL, channel.pk) for channel in preview.channels],
+        "total_recipients": tally.total_count,
+        "excluded_recipients": tally.counts["excluded"],
+        "exclusions": [{"reason": reason, "count": number} for reason, number in preview.exclusions.items()],
+        "samples": [
+            {
+                "contact_id": ids.encode(ids.CONTACT, sample.contact_id),
+                "name": sample.name,
+                "phone": sample.phone,
+                "text": sample.text,
+            }
+            for sample in preview.samples
+        ],
+        "plan": [{"date": day, "messages": number} for day, number in ahead.days.items()],
+        "too_late_recipients": ahead.too_late,
+        "scheduled_at": broadcast.scheduled_at,
+        "expires_at": broadcast.ends_at,
+        "estimated_finish_at": ahead.finish_at,
+        "warnings": _findings(preview.warnings),
+        "risks": _findings(preview.risks),
     }
 
 
 def recipient(person: Recipient, message: Message | None) -> dict[str, Any]:
-    """One person of a broadcast, with what became of the message once there is one."""
-    outside = ids.encode(ids.RECIPIENT, person.pk)
-    return {
-        "id": outside,
-        "recipient_id": outside,
-        "user_id": person.contact.external_id if person.contact else None,
-        "contact_id": ids.encode(ids.CONTACT, person.contact_id) if person.contact_id else None,
-        "phone": person.phone,
-        "message_id": ids.encode(ids.MESSAGE, message.pk) if message else None,
-        "wa_message_id": message.provider_id if message else None,
-        **(_outcome(person) if message is None else _outcome_of(message)),
-        "exclusion": person.code if person.state == State.EXCLUDED else None,
-        "attempts": message.attempt if message else 0,
-        "updated_at": message.updated_at if message else person.updated_at,
-    }
+    """One person of a broadcast."""
+    return {"id": ids.encode(ids.RECIPIENT, person.pk), **outcomes.row(person, message)}
+
+
+def _findings(findings: Iterable[Finding]) -> list[dict[str, str]]:
+    return [{"code": finding.code, "detail": finding.detail} for finding in findings]
 
 
 def _figures(tally: Tally) -> dict[str, Any]:
@@ -134,23 +166,4 @@ def _waiting(outlook: Outlook) -> dict[str, Any] | None:
 def _failure(broadcast: Broadcast) -> dict[str, str] | None:
     if not broadcast.failure_code:
         return None
-    return {"code": broadcast.failure_code, "detail": broadcast.failure_detail}
-
-
-def _outcome(person: Recipient) -> dict[str, Any]:
-    """Of somebody who has no message."""
-    detail = None
-    if person.duplicate_of:
-        detail = _("The same person as the line %(line)s.") % {"line": person.duplicate_of}
-    code = person.code if person.state in _ENDED_BADLY else None
-    return {"status": person.state, "error_code": code or None, "error_detail": detail}
-
-
-def _outcome_of(message: Message) -> dict[str, Any]:
-    word = selectors.word_of(message)
-    if word == "in_doubt":
-        # It may still turn out to have been delivered; until then nobody sends it again.
-        return {"status": "failed", "error_code": "outcome_unknown", "error_detail": message.error_detail or None}
-    if word not in _ENDED_BADLY:
-        return {"status": word, "error_code": None, "error_detail": None}
-    return {"status": word, "error_code": message.error_code or None, "error_detail": message.error_detail or None}
+    return {"code": broadcast.failure_code, "detail": str(words.failure(broadcast.failure_code))}

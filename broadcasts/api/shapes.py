@@ -5,6 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from broadcasts import selectors
+from broadcasts.codes import FailureCode, RiskCode, WaitingCode, WarningCode
 from broadcasts.models import Broadcast, Recipient
 from permissions import ids
 from permissions.api.serializers import PrefixedIdField
@@ -17,8 +18,20 @@ class Counts(serializers.Serializer[None]):
         return {word: serializers.IntegerField(min_value=0) for word in selectors.WORDS}
 
 
-class Found(serializers.Serializer[None]):
-    code = serializers.CharField()
+class Warned(serializers.Serializer[None]):
+    code = serializers.ChoiceField([*WarningCode, *RiskCode])
+    detail = serializers.CharField()
+
+
+class Risk(serializers.Serializer[None]):
+    code = serializers.ChoiceField(list(RiskCode))
+    detail = serializers.CharField()
+
+
+class Failure(serializers.Serializer[None]):
+    """Nothing was sent, and nothing can be."""
+
+    code = serializers.ChoiceField(list(FailureCode))
     detail = serializers.CharField()
 
 
@@ -29,12 +42,54 @@ class Accepted(serializers.Serializer[None]):
     status = serializers.ChoiceField(Broadcast.Status.values)
     total_recipients = serializers.IntegerField(min_value=0)
     excluded_recipients = serializers.IntegerField(min_value=0)
+    scheduled_at = serializers.DateTimeField(allow_null=True)
+    expires_at = serializers.DateTimeField()
     estimated_finish_at = serializers.DateTimeField(allow_null=True)
-    warnings = Found(many=True)
+    warnings = Warned(many=True)
+
+
+class Excluded(serializers.Serializer[None]):
+    reason = serializers.ChoiceField(Recipient.Exclusion.values)
+    count = serializers.IntegerField(min_value=1)
+
+
+class Sample(serializers.Serializer[None]):
+    contact_id = PrefixedIdField(ids.CONTACT)
+    name = serializers.CharField(allow_blank=True)
+    phone = serializers.CharField()
+    text = serializers.CharField()
+
+
+class Day(serializers.Serializer[None]):
+    """How many messages leave on a day of the organization's time zone, were every number connected."""
+
+    date = serializers.DateField()
+    messages = serializers.IntegerField(min_value=1)
+
+
+class Previewed(serializers.Serializer[None]):
+    """A broadcast that was not made. ``too_late_recipients``: who would not get their turn before its end."""
+
+    status = serializers.ChoiceField(
+        [Broadcast.Status.QUEUED, Broadcast.Status.SCHEDULED, Broadcast.Status.PENDING_REVIEW]
+    )
+    group_id = PrefixedIdField(ids.GROUP)
+    channel_ids = serializers.ListField(child=PrefixedIdField(ids.CHANNEL))
+    total_recipients = serializers.IntegerField(min_value=0)
+    excluded_recipients = serializers.IntegerField(min_value=0)
+    exclusions = Excluded(many=True)
+    samples = Sample(many=True)
+    plan = Day(many=True)
+    too_late_recipients = serializers.IntegerField(min_value=0)
+    scheduled_at = serializers.DateTimeField(allow_null=True)
+    expires_at = serializers.DateTimeField()
+    estimated_finish_at = serializers.DateTimeField(allow_null=True)
+    warnings = Warned(many=True)
+    risks = Risk(many=True)
 
 
 class Waiting(serializers.Serializer[None]):
-    code = serializers.CharField()
+    code = serializers.ChoiceField(list(WaitingCode))
     until = serializers.DateTimeField(allow_null=True)
 
 
@@ -62,12 +117,13 @@ class Shown(serializers.Serializer[None]):
     failed_count = serializers.IntegerField(min_value=0)
     waiting_for = Waiting(allow_null=True)
     estimated_finish_at = serializers.DateTimeField(allow_null=True)
-    failure = Found(allow_null=True)
+    failure = Failure(allow_null=True)
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
+    scheduled_at = serializers.DateTimeField(allow_null=True)
     started_at = serializers.DateTimeField(allow_null=True)
     finished_at = serializers.DateTimeField(allow_null=True)
-    expires_at = serializers.DateTimeField(allow_null=True)
+    expires_at = serializers.DateTimeField()
 
 
 class Person(serializers.Serializer[None]):
@@ -100,10 +156,23 @@ COMPOSING = {
         "invalid_variation",
         "variations_too_similar",
         "template_not_approved",
+        "template_variables_mismatch",
         "empty_audience",
         "channel_in_warmup",
+        "daily_limit_exceeded",
+        "media_not_supported",
+        "scheduled_in_past",
+        "scheduled_too_late",
+        "expires_in_past",
+        "expires_before_start",
+        "expires_too_late",
     ),
 }
 # What a move is refused for.
-MOVING = {403: ("permission_denied",), 409: ("invalid_transition",)}
+MOVING = {403: ("permission_denied", "group_forbidden"), 409: ("invalid_transition",)}
+APPROVING = {
+    403: ("permission_denied", "another_admin_required"),
+    409: ("invalid_transition",),
+    422: ("confirmation_required",),
+}
 READING = {403: ("permission_denied",)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import string
+from datetime import datetime, timedelta
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -14,6 +15,8 @@ from audience.models import Group
 from messaging.models import Channel, Stream
 from permissions.models import ApiKey, TenantModel, User
 
+# How long after its start a broadcast may still leave, unless it says otherwise (contract: Broadcasts).
+VALID_FOR = timedelta(days=7)
 _ALPHABET = string.ascii_letters + string.digits
 
 
@@ -52,11 +55,12 @@ class Broadcast(TenantModel):
     idempotency_key = models.CharField(max_length=255, null=True, editable=False)  # noqa: DJ001 - null: none given
     pause_code = models.CharField(max_length=40, blank=True)
     failure_code = models.CharField(max_length=40, blank=True)
-    failure_detail = models.CharField(max_length=300, blank=True)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
     updated_at = models.DateTimeField(_("updated at"), auto_now=True)
     started_at = models.DateTimeField(_("started at"), null=True, editable=False)
     finished_at = models.DateTimeField(_("finished at"), null=True, editable=False)
+    scheduled_at = models.DateTimeField(_("scheduled for"), null=True, editable=False)
+    # As it was asked for; else null until the start sets the default.
     expires_at = models.DateTimeField(_("expires at"), null=True, editable=False)
 
     class Meta(TenantModel.Meta):
@@ -73,13 +77,18 @@ class Broadcast(TenantModel):
             models.Index(fields=["organization", "-created_at"], name="broadcasts_by_time"),
             models.Index(
                 fields=["status"],
-                condition=models.Q(status__in=["queued", "sending", "paused"]),
+                condition=models.Q(status__in=["queued", "scheduled", "pending_review", "sending", "paused"]),
                 name="broadcasts_open",
             ),
         ]
 
     def __str__(self) -> str:
         return self.name or self.public_id
+
+    @property
+    def ends_at(self) -> datetime:
+        """Until when it may leave: as asked for, or by default after its start, known or foreseen."""
+        return self.expires_at or (self.scheduled_at or self.created_at) + VALID_FOR
 
 
 class Feed(TenantModel):

@@ -44,6 +44,8 @@ def test_a_post_is_accepted(shop: Shop) -> None:
         "status",
         "total_recipients",
         "excluded_recipients",
+        "scheduled_at",
+        "expires_at",
         "estimated_finish_at",
         "warnings",
     }
@@ -92,6 +94,7 @@ def test_a_broadcast_says_all_that_the_contract_names(shop: Shop) -> None:
         "failed_count": 0,
         "waiting_for": None,
         "failure": None,
+        "scheduled_at": None,
         "finished_at": None,
     }
 
@@ -119,9 +122,17 @@ def test_a_group_is_named_by_either_id(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("change", "status", "code", "attr"),
     [
-        ({"scheduled_at": "2026-12-01T09:00:00-03:00"}, 400, "unknown_field", "scheduled_at"),
-        ({"expires_at": "2026-12-01T09:00:00-03:00"}, 400, "unknown_field", "expires_at"),
-        ({"media_id": "med_1"}, 400, "unknown_field", "media_id"),
+        ({"send_at": "2026-12-01T09:00:00-03:00"}, 400, "unknown_field", "send_at"),
+        ({"scheduled_at": "2026-12-01T09:00:00"}, 400, "invalid", "scheduled_at"),
+        ({"scheduled_at": "2026-13-01T09:00:00Z"}, 400, "invalid", "scheduled_at"),
+        ({"scheduled_at": 1796126400}, 400, "invalid", "scheduled_at"),
+        ({"expires_at": "amanhã"}, 400, "invalid", "expires_at"),
+        ({"media_id": 7}, 400, "invalid", "media_id"),
+        ({"media_id": "med_1"}, 422, "media_not_supported", "media_id"),
+        ({"scheduled_at": "2020-01-01T00:00:00Z"}, 422, "scheduled_in_past", "scheduled_at"),
+        ({"scheduled_at": "9999-12-31T23:59:59Z"}, 422, "scheduled_too_late", "scheduled_at"),
+        ({"expires_at": "2020-01-01T00:00:00Z"}, 422, "expires_in_past", "expires_at"),
+        ({"expires_at": "9999-12-31T23:59:59Z"}, 422, "expires_too_late", "expires_at"),
         ({"variations": "Oi"}, 400, "not_a_list", "variations"),
         ({"variations": [1, *TEXTS]}, 400, "invalid", "variations.0"),
         ({"variations": {"a": "b"}}, 400, "not_a_list", "variations"),
@@ -137,6 +148,24 @@ def test_a_group_is_named_by_either_id(shop: Shop) -> None:
         ({"variations": None}, 422, "content_required", None),
         ({"template_name": "novo"}, 422, "content_ambiguous", None),
         ({"template_name": "novo", "variations": None}, 422, "template_not_approved", "template_name"),
+        (
+            {"template_name": "novo", "variations": None, "variables": {"1": "a", "2": "b"}},
+            422,
+            "template_not_approved",
+            "template_name",
+        ),
+        (
+            {"template_name": "novo", "variations": None, "variables": {"1": "a", "3": "b"}},
+            422,
+            "template_variables_mismatch",
+            "variables",
+        ),
+        (
+            {"template_name": "novo", "variations": None, "variables": {"1": "a", "curso": "b"}},
+            422,
+            "template_variables_mismatch",
+            "variables",
+        ),
         ({"variations": list(TEXTS[:4])}, 422, "min_5_variations_required", "variations"),
         ({"variations": [*TEXTS[:4], "Oi {"]}, 422, "invalid_variation", "variations.4"),
         ({"variations": ["Oi", "oi", "OI", "oi!", "Oi?"]}, 422, "variations_too_similar", "variations"),

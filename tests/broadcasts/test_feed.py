@@ -313,10 +313,10 @@ def test_the_fault_of_one_broadcast_stops_no_other(shop: Shop, monkeypatch: pyte
     broken, sound = shop.compose(), shop.compose()
     obstacle = services._obstacle
 
-    def fails_for_one(broadcast: Broadcast, now: datetime) -> object:
+    def fails_for_one(broadcast: Broadcast, channels: list[Channel], now: datetime) -> object:
         if broadcast.pk == broken.pk:
             raise LookupError
-        return obstacle(broadcast, now)
+        return obstacle(broadcast, channels, now)
 
     monkeypatch.setattr(services, "_obstacle", fails_for_one)
     assert services.launch_due(now=timezone.now()) == 1
@@ -335,12 +335,27 @@ def _take_away(shop: Shop, what: str) -> None:
 
 def test_a_number_archived_meanwhile_pauses_the_launch(shop: Shop) -> None:
     shop.add("+5511999990001")
-    broadcast = shop.compose()
-    Channel.objects.of(shop.organization).update(state=Channel.State.ARCHIVED)
+    second = shop.number()
+    broadcast = shop.compose(channels=[ids.encode(ids.CHANNEL, channel.pk) for channel in (shop.channel, second)])
+    Channel.objects.of(shop.organization).filter(pk=second.pk).update(state=Channel.State.ARCHIVED)
 
     services.launch_due(now=timezone.now())
 
     assert shop.fresh(broadcast).pause_code == "channel_archived"
+
+
+def test_a_broadcast_without_any_number_left_fails(shop: Shop) -> None:
+    shop.add_people(2)
+    broadcast = shop.compose()
+    Channel.objects.of(shop.organization).update(state=Channel.State.ARCHIVED)
+
+    assert services.launch_due(now=timezone.now()) == 0
+
+    broadcast = shop.fresh(broadcast)
+    assert (broadcast.status, broadcast.failure_code) == ("failed", "channel_archived")
+    assert broadcast.finished_at is not None
+    assert set(shop.states(broadcast)) == {("canceled", "channel_archived")}
+    assert trail(broadcast)[-1] == ("broadcast.failed", {"from": "queued", "to": "failed", "code": "channel_archived"})
 
 
 @pytest.mark.usefixtures("slow_lanes")
@@ -367,14 +382,15 @@ def test_it_is_completed_when_nothing_can_leave_any_more(shop: Shop) -> None:
     assert trail(broadcast)[-1] == ("broadcast.completed", {"from": "sending", "to": "completed"})
 
 
-def test_it_is_completed_at_once_where_everybody_is_left_out_later(shop: Shop) -> None:
+def test_it_fails_at_once_where_everybody_is_left_out_later(shop: Shop) -> None:
     shop.add("+5511999990001")
     broadcast = shop.launched()
     Contact.objects.of(shop.organization).update(is_blocked=True)
     feed.run(now=timezone.now())
 
     assert services.complete_finished(now=timezone.now()) == 1
-    assert shop.fresh(broadcast).status == "completed"
+    broadcast = shop.fresh(broadcast)
+    assert (broadcast.status, broadcast.failure_code) == ("failed", "nobody_left")
     assert shop.counts(broadcast) == {"skipped": 1}
 
 

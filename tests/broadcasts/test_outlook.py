@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from broadcasts import outlook, selectors, services
+from broadcasts import outlook, plan, selectors, services
+from broadcasts.codes import WaitingCode
 from broadcasts.models import Broadcast
 from broadcasts.outlook import Outlook, Waiting
+from broadcasts.plan import Work
 from messaging import db
 from messaging import services as messaging
 from messaging.policy import Facts
@@ -23,7 +25,7 @@ OLD = date(2020, 1, 1)
 
 def finish(number: int, *, now: datetime = NOON, used: int = 0, **facts: Any) -> datetime | None:
     known = Facts(time_zone="America/Sao_Paulo", in_use_since=OLD, **facts)
-    return outlook.finish_at(facts=known, pace=6.25, number=number, used_today=used, now=now)
+    return plan.make(Work(facts=known, pace=6.25, number=number, used=used), now).finish_at
 
 
 def test_inside_the_window_it_is_the_pace() -> None:
@@ -117,10 +119,10 @@ def test_one_lane_that_goes_is_enough(shop: Shop) -> None:
 @pytest.mark.django_db
 def test_a_pause_names_who_paused(shop: Shop, broadcast: Broadcast) -> None:
     services.pause(broadcast=broadcast, actor=shop.actor, now=timezone.now())
-    assert ahead(shop, broadcast) == Outlook(Waiting("broadcast_paused"))
+    assert ahead(shop, broadcast) == Outlook(Waiting(WaitingCode.BROADCAST_PAUSED))
 
     Broadcast.objects.of(shop.organization).update(pause_code="owner_without_right")
-    assert ahead(shop, broadcast) == Outlook(Waiting("owner_without_right"))
+    assert ahead(shop, broadcast) == Outlook(Waiting(WaitingCode.OWNER_WITHOUT_RIGHT))
 
 
 @pytest.mark.django_db

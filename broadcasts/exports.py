@@ -1,0 +1,72 @@
+"""The people of a broadcast as a file for a spreadsheet."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from broadcasts import outcomes, selectors
+from broadcasts.models import Broadcast
+from messaging import db
+
+COLUMNS = (
+    "recipient_id", "user_id", "contact_id", "phone", "status", "message_id", "wa_message_id", "error_code",
+    "error_detail", "exclusion", "attempts", "updated_at",
+)  # fmt: skip
+# A Brazilian Excel opens a file of semicolons in columns; programs expect commas.
+SEPARATORS = {"comma": ",", "semicolon": ";"}
+_AT_ONCE = 2000
+# What makes a spreadsheet compute a cell (OWASP: CSV injection): at its beginning behind blanks of any kind, or
+# behind a character that another spreadsheet takes for the end of a cell.
+_FORMULA = re.compile(r"(^|[;,\t\r\n])([\s\u200b-\u200f\u2060\ufeff]*)(?=[=+\-@＝＋－＠])|^(?=[\t\r\n])")
+
+
+def name(broadcast: Broadcast) -> str:
+    return f"broadcast-{broadcast.public_id}-recipients.csv"
+
+
+def lines(broadcast: Broadcast, *, status: str | None = None, separator: str = ",") -> Iterator[bytes]:
+    """The file in pieces, in UTF-8 with the mark by which Excel knows it; ``status`` is one of selectors.WORDS.
+
+    Each piece is a short query of its own, from where the last one ended: however slowly somebody reads, no
+    connection, transaction or snapshot waits for him, and memory holds one piece.
+    """
+    yield codecs.BOM_UTF8 + _encoded([COLUMNS], separator)
+    after = 0
+    while True:
+        with db.borrowed():
+            people = list(
+                selectors.recipients(broadcast, status=status)
+                .filter(position__gt=after)
+                .order_by("position")[:_AT_ONCE]
+            )
+            messages = selectors.messages_of(people)
+        if not people:
+            return
+        after = people[-1].position
+        rows = (outcomes.row(person, messages.get(person.message_id)) for person in people)
+        yield _encoded([[_cell(row[column]) for column in COLUMNS] for row in rows], separator)
+
+
+def safe(text: str) -> str:
+    """The text as one that no spreadsheet computes; it stays readable: ``+5511…`` becomes ``'+5511…``."""
+    return _FORMULA.sub(r"\1\2'", text)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return safe(str(value))
+
+
+def _encoded(rows: Any, separator: str) -> bytes:
+    written = io.StringIO()
+    csv.writer(written, delimiter=separator).writerows(rows)
+    return written.getvalue().encode()
