@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("permissions", "0003_idempotency_started"),
+        ("permissions", "0004_key_rotation"),
     ]
 
     operations = [
