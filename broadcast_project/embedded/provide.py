@@ -24,12 +24,13 @@ def available(state: Path = STATE, *, name: str = "main", say: Callable[[str], N
     """Both services answer inside the block.
 
     Nothing to do where DATABASE_URL and REDIS_URL are both set. Otherwise those that a process of this
-    checkout holds are used, and if none does they are started for the block's life. `say` gets a line then.
+    checkout holds are used, and if none does they are started for the block's life. `say` gets a line then,
+    and when one of them ends by itself.
     """
     if os.environ.get("DATABASE_URL") and os.environ.get("REDIS_URL"):
         yield
         return
-    services = _hold(state, name)
+    services = _hold(state, name, say)
     if services is not None and say is not None:
         say("embedded PostgreSQL and Valkey started; they are for trying and testing, not for production")
     try:
@@ -39,12 +40,12 @@ def available(state: Path = STATE, *, name: str = "main", say: Callable[[str], N
             services.stop()
 
 
-def _hold(state: Path, name: str) -> Embedded | None:
+def _hold(state: Path, name: str, say: Callable[[str], None] | None) -> Embedded | None:
     """Services started by us, or None when another process holds them. Two that begin at once agree here."""
     layout = Layout.of(state, name)
     deadline = time.monotonic() + _PATIENCE
     while places.running(layout) is None:
-        services = Embedded(state, name=name)
+        services = Embedded(state, name=name, say=say)
         try:
             services.start()
         except AlreadyRunningError:

@@ -7,12 +7,13 @@ import os
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from broadcast_project.embedded import addresses as places
-from broadcast_project.embedded import binaries, postgres, strays, valkey
+from broadcast_project.embedded import binaries, postgres, room, strays, valkey
 from broadcast_project.embedded.addresses import Addresses, Credentials
 from broadcast_project.embedded.errors import AlreadyRunningError, EmbeddedError
 from broadcast_project.embedded.layout import Layout
@@ -33,12 +34,15 @@ class Embedded:
 
     `state` (the checkout's `var`) holds lock, addresses and logs; `name` tells several pairs in it apart.
     With `durable=False` the data is new at each start, gone after `stop`, and not synced to disk. Both
-    servers end when the owner is killed.
+    servers end when the owner is killed. `say` gets a line when one ended and is started again.
     """
 
-    def __init__(self, state: Path, *, name: str = "main", durable: bool = True) -> None:
+    def __init__(
+        self, state: Path, *, name: str = "main", durable: bool = True, say: Callable[[str], None] | None = None
+    ) -> None:
         self._layout = Layout.of(state, name)
         self._durable = durable
+        self._say = say
         self._lock: int | None = None
         self._supervisor: Supervisor | None = None
 
@@ -47,9 +51,11 @@ class Embedded:
 
         AlreadyRunningError when another process holds them; EmbeddedError, with what to do, for the rest.
         """
-        self._take_lock()
+        with room.explained(self._layout):
+            self._take_lock()
         try:
-            self._begin()
+            with room.explained(self._layout):
+                self._begin()
         except BaseException:
             self.stop()
             raise
@@ -159,9 +165,14 @@ class Embedded:
             ],
             # Nothing of ours: the servers' user can read their environment.
             env={},
+            log=self._tell,
         )
         self._supervisor.start()
         self.wait_ready()
+
+    def _tell(self, name: str, line: str) -> None:
+        if self._say is not None:
+            self._say("; ".join(filter(None, (f"{name} {line}", room.shortage(self._layout)))))
 
     def _answer(self) -> bool:
         for service in (postgres.NAME, valkey.NAME):
