@@ -12,12 +12,20 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import redis
 from celery import shared_task
-from celery.signals import celeryd_after_setup, task_postrun, task_received, worker_ready
+from celery.signals import (
+    celeryd_after_setup,
+    task_postrun,
+    task_received,
+    worker_ready,
+    worker_shutdown,
+    worker_shutting_down,
+)
 from django.conf import settings
 from django.core.cache import cache
 from kombu import Exchange, Queue
@@ -36,10 +44,11 @@ _UNREACHABLE = (BrokerError, redis.RedisError, OSError)
 
 @dataclass(slots=True)
 class _Clock:
-    """Monotonic times of this process."""
+    """Monotonic times of this process, and whether it was told to end."""
 
     heard_at: float = 0.0
     shown_at: float = 0.0
+    ending: bool = False
 
 
 _clock = _Clock()
@@ -93,9 +102,22 @@ def hear(**_signal: Any) -> None:
     pulse.renew()
 
 
+@worker_shutting_down.connect
+def fall_silent(**_signal: Any) -> None:
+    """Ring no more: nobody would take it, and Celery would put it back for good."""
+    _clock.ending = True
+
+
+@worker_shutdown.connect
+def clean_up(sender: Any, **_signal: Any) -> None:
+    """Leave no queue behind."""
+    with suppress(*_UNREACHABLE):
+        _broker().delete(_queue(sender.hostname))
+
+
 def _ring_on(queue: str) -> None:
-    broker = redis.Redis.from_url(settings.CELERY_BROKER_URL, socket_timeout=5, socket_connect_timeout=2)
-    while True:
+    broker = _broker()
+    while not _clock.ending:
         try:
             _ring(broker, queue)
         except _UNREACHABLE:
@@ -106,11 +128,15 @@ def _ring_on(queue: str) -> None:
         time.sleep(RING_SECONDS)
 
 
+def _broker() -> redis.Redis:
+    return redis.Redis.from_url(settings.CELERY_BROKER_URL, socket_timeout=5, socket_connect_timeout=2)
+
+
 def _ring(broker: redis.Redis, queue: str) -> None:
     if broker.llen(queue):
         return
     ring.apply_async(queue=queue, retry=False)
-    # A worker that ended leaves its last ring behind.
+    # A worker that is killed leaves its last ring behind.
     broker.expire(queue, _QUEUE_KEPT_SECONDS)
 
 

@@ -102,3 +102,12 @@ def test_worker_outlives_a_broker_that_is_away_for_longer_than_the_patience(
     assert until(lambda: signs(services, "worker"), timeout=60), log.lines[-20:]
     assert worker.pids()["worker"] == before
     assert not log.has("silent")
+
+
+def test_worker_that_ends_leaves_no_queue_behind(services: Embedded, worker: Supervisor, log: Log) -> None:
+    worker.stop()
+    with redis.Redis.from_url(services.addresses.redis_url) as broker:
+        assert list(broker.scan_iter("pulse.*")) == []
+        # Nor a binding: the broker would keep one for every worker that ever was.
+        assert not [key for key in broker.scan_iter("_kombu.binding.*") if b"pulse" in key]
+    assert not log.has("undeliverable")
