@@ -65,15 +65,19 @@ def create(layout: Layout, programs: Path, credentials: Credentials) -> None:
 
 def check_version(layout: Layout, programs: Path) -> None:
     """Refuse a data folder that another major version wrote."""
-    found = (layout.postgres / "PG_VERSION").read_text().strip()
+    try:
+        found = (layout.postgres / "PG_VERSION").read_text().strip()
+    except FileNotFoundError:
+        raise EmbeddedError(f"{layout.postgres} is no data folder of PostgreSQL: move it away to begin anew") from None
     answer = subprocess.run(
         [programs / "postgres", "--version"], capture_output=True, text=True, check=True, timeout=30
     )
     ours = answer.stdout.split()[-1].partition(".")[0]
     if found != ours:
         raise EmbeddedError(
-            f"the data in {layout.postgres} was written by PostgreSQL {found}, this is {ours}. The embedded"
-            " database is for trying: move that folder away to begin anew, or go back to the older version"
+            f"the data in {layout.postgres} was written by PostgreSQL {found}, this is {ours}, and nothing was changed."
+            " The embedded database is for trying: move that folder away to begin anew. To keep the data go back to the"
+            " older version and carry it over by a dump (docs/runbooks/upgrade-postgresql.md)"
         )
 
 

@@ -149,8 +149,8 @@ class Embedded:
         self._credentials: Credentials = places.prepare(layout)
         if not layout.postgres.exists():
             postgres.create(layout, self._programs.postgres, self._credentials)
-        postgres.forget_dead(layout)
         postgres.check_version(layout, self._programs.postgres)
+        postgres.forget_dead(layout)
         valkey.configure(layout, self._credentials, durable=self._durable)
         self._run()
         places.write_private(layout.ready, "")

@@ -12,10 +12,11 @@ from pathlib import Path
 from broadcast_project.embedded.errors import EmbeddedError
 
 _POLL = 0.05
+_PROGRAMS = {"postgres", "initdb", "valkey-server"}
 
 
 def await_end(folders: Iterable[Path], *, patience: float = 15.0) -> None:
-    """Wait until no process works in these folders; from half of `patience` seconds on, kill them."""
+    """Wait until no server works in these folders; from half of `patience` seconds on, kill them."""
     folders = tuple(folders)
     began = time.monotonic()
     while left := processes_in(folders):
@@ -30,12 +31,19 @@ def await_end(folders: Iterable[Path], *, patience: float = 15.0) -> None:
 
 
 def processes_in(folders: Iterable[Path]) -> set[int]:
-    """Processes whose working folder is one of these: the servers and their children stand in their data."""
+    """Servers whose working folder is one of these: they and their children stand in their data."""
     wanted = {str(folder) for folder in folders}
     found = set()
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
-                if str((entry / "cwd").readlink()) in wanted:
+                if str((entry / "cwd").readlink()) in wanted and _is_server(entry):
                     found.add(int(entry.name))
     return found
+
+
+def _is_server(entry: Path) -> bool:
+    """A person's shell may stand there too, and is nobody's to kill."""
+    # A program that was replaced since, by an upgrade, reads "… (deleted)".
+    program = (entry / "exe").readlink().name.removesuffix(" (deleted)")
+    return program in _PROGRAMS

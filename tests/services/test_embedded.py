@@ -33,6 +33,10 @@ def _query(url: str, statement: str) -> list[tuple[object, ...]]:
         return cursor.fetchall() if cursor.description else []
 
 
+def _content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def test_both_answer_and_leave_nothing(state: Path) -> None:
     before = _modes(state)
     with Embedded(state, durable=False) as addresses:
@@ -161,9 +165,35 @@ def test_data_of_another_major_version_is_refused(state: Path) -> None:
     with Embedded(state):
         pass
     (Layout.of(state, "main").postgres / "PG_VERSION").write_text("16\n")
-    with pytest.raises(EmbeddedError, match="written by PostgreSQL 16, this is 18"):
+    before = _content(Layout.of(state, "main").postgres)
+    with pytest.raises(EmbeddedError, match=r"(?s)written by PostgreSQL 16, this is 18.*upgrade-postgresql\.md"):
         Embedded(state).start()
     assert embedded.running(state) is None
+    assert _content(Layout.of(state, "main").postgres) == before
+    assert (ROOT / "docs" / "runbooks" / "upgrade-postgresql.md").exists()
+
+
+def test_folder_that_holds_no_data_of_postgresql_is_refused(state: Path) -> None:
+    with Embedded(state):
+        pass
+    (Layout.of(state, "main").postgres / "PG_VERSION").unlink()
+    with pytest.raises(EmbeddedError, match="no data folder of PostgreSQL: move it away"):
+        Embedded(state).start()
+
+
+def test_a_shell_that_stands_in_the_data_is_left_alone(state: Path) -> None:
+    with Embedded(state):
+        pass
+    shell = subprocess.Popen(
+        [sys.executable, "-c", "input()"], cwd=Layout.of(state, "main").postgres, stdin=subprocess.PIPE
+    )
+    try:
+        with Embedded(state) as addresses:
+            assert _query(addresses.database_url, "SELECT 1") == [(1,)]
+        assert shell.poll() is None
+    finally:
+        shell.kill()
+        shell.communicate()
 
 
 def test_two_checkouts_side_by_side(tmp_path: Path) -> None:
