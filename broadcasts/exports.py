@@ -21,9 +21,11 @@ COLUMNS = (
 # A Brazilian Excel opens a file of semicolons in columns; programs expect commas.
 SEPARATORS = {"comma": ",", "semicolon": ";"}
 _AT_ONCE = 2000
-# What makes a spreadsheet compute a cell (OWASP: CSV injection): at its beginning behind blanks of any kind, or
+# What makes a spreadsheet compute a cell (OWASP: CSV injection): at its beginning, behind blanks of any kind; or
 # behind a character that another spreadsheet takes for the end of a cell.
-_FORMULA = re.compile(r"(^|[;,\t\r\n])([\s\u200b-\u200f\u2060\ufeff]*)(?=[=+\-@＝＋－＠])|^(?=[\t\r\n])")
+_SIGN = r"[\s\u200b-\u200f\u2060\ufeff]*[=+\-@＝＋－＠]"
+_FORMULA = re.compile(rf"{_SIGN}|[\t\r\n]")
+_FORMULA_INSIDE = re.compile(rf"([;,\t\r\n])(?={_SIGN})")
 
 
 def name(broadcast: Broadcast) -> str:
@@ -55,7 +57,8 @@ def lines(broadcast: Broadcast, *, status: str | None = None, separator: str = "
 
 def safe(text: str) -> str:
     """The text as one that no spreadsheet computes; it stays readable: ``+5511…`` becomes ``'+5511…``."""
-    return _FORMULA.sub(r"\1\2'", text)
+    mark = "'" if _FORMULA.match(text) else ""
+    return mark + _FORMULA_INSIDE.sub(r"\1'", text)
 
 
 def _cell(value: Any) -> str:

@@ -17,6 +17,7 @@ from django.utils import timezone
 from broadcasts import feed, services
 from broadcasts.models import Feed
 from broadcasts.refusals import InvalidTransition
+from events.models import Event
 from messaging import lanes
 from messaging.models import Message
 from permissions import isolation
@@ -121,3 +122,26 @@ def test_a_cancel_beside_feed_claim_and_pause_leaves_nothing_open(
     assert shop.counts(broadcast) == {"canceled": 8}
     assert not Message.objects.of(shop.organization).exclude(status="canceled").exists()
     assert feed.run(now=timezone.now()) == 0
+
+
+def test_two_retries_beside_gate_and_completion_send_each_message_again_once(make_shop: Callable[[], Shop]) -> None:
+    shop = make_shop()
+    shop.add_people(6)
+    broadcast = shop.fed()
+    shop.settle(broadcast, "failed", error_code="not_on_whatsapp", error_sent="no")
+    services.complete_finished(now=timezone.now())
+
+    def retry() -> None:
+        services.retry_failed(broadcast=broadcast, actor=shop.actor, now=timezone.now())
+
+    together(
+        retry,
+        retry,
+        lambda: lanes.claim(limit=10),
+        lambda: services.complete_finished(now=timezone.now()),
+    )
+
+    counts = shop.counts(broadcast)
+    assert counts == {"queued": 6}
+    assert Event.objects.filter(type="broadcast.retried").count() == 1
+    assert shop.fresh(broadcast).status == "sending"
