@@ -12,11 +12,12 @@ ARGS ?=
 # What make starts ends with make, even one that is killed with -9: $$PPID is make itself.
 TIED = exec $(BIN)/python -I -S broadcast_project/supervisor/launch.py $$PPID 15 - $(BIN)/python
 
-.PHONY: help install test lint format run demo simulator messages lock clean
+.PHONY: help install test fuzz lint format run demo simulator messages lock clean
 
 help:
 	@echo "make install    prepare $(VENV)"
 	@echo "make test       all tests          ARGS='-k pause' chooses"
+	@echo "make fuzz       2,400 requests that schemathesis makes up, each answered as the schema says"
 	@echo "make lint       ruff, mypy, import contracts, migrations, deployment checks"
 	@echo "make run        web, worker, dispatcher and beat under one supervisor (PORT, default 8000)"
 	@echo "make demo       a whole broadcast on this machine, ARGS=--once ends by itself"
@@ -38,6 +39,10 @@ $(STAMP): requirements-dev.lock
 
 test: install
 	$(TIED) -m pytest -n $(JOBS) $(ARGS)
+
+fuzz: export FUZZ_CASES ?= 2400
+fuzz: install
+	$(TIED) -m pytest -n $(JOBS) tests/house/test_fuzz.py $(ARGS)
 
 lint: install
 	$(BIN)/ruff check .

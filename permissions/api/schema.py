@@ -127,7 +127,7 @@ class Schema(AutoSchema):
             yield OpenApiParameter("limit", limit, description="Entries in a page.")
             yield OpenApiParameter("cursor", str, description="Where a page begins: from `next` or `previous`.")
         yield _header(ORGANIZATION_HEADER, "By session cookie: which organization, by id or slug, for who has several.")
-        yield _header("X-Request-Id", "Your own id of the request.", pattern="^[A-Za-z0-9-]{8,64}$")
+        yield _header("X-Request-Id", "Your own id: 8 to 64 letters, digits and hyphens; else one is made.")
         if self._is_idempotent():
             text = "The same request with the same key has one effect, and the first answer."
             yield _header(idempotency.HEADER, text, pattern="^[ -~]{1,255}$")

@@ -143,15 +143,16 @@ def old_number(organization: Organization, name: str) -> Channel:
     return channel
 
 
+def new_shop() -> Shop:
+    organization = factories.OrganizationFactory.create()
+    leading = factories.TeamMemberFactory.create(organization=organization, team__organization=organization)
+    group = factories.GroupFactory.create(organization=organization, team=leading.team)
+    return Shop(organization, leading.user, group, old_number(organization, "Balcão"))
+
+
 @pytest.fixture
 def make_shop() -> Callable[[], Shop]:
-    def make() -> Shop:
-        organization = factories.OrganizationFactory.create()
-        leading = factories.TeamMemberFactory.create(organization=organization, team__organization=organization)
-        group = factories.GroupFactory.create(organization=organization, team=leading.team)
-        return Shop(organization, leading.user, group, old_number(organization, "Balcão"))
-
-    return make
+    return new_shop
 
 
 @pytest.fixture
