@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 from aiohttp import web
 
-from simulator import control, grouping
+from simulator import control, grouping, pages
 from simulator.api import attachments, auth, chats, chatting, contacts, files, groups, messages, server, sessions
 from simulator.api.guard import WORLD, Handler, guarded
 from simulator.options import Options
@@ -127,6 +127,8 @@ def build(options: Options) -> web.Application:
     application.router.add_get("/ping", guarded("ping", server.ping, needs_key=False))
     for method, path, handler in control.ROUTES:
         application.router.add_route(method, path, control.local(handler))
+    for method, path, handler in pages.ROUTES:
+        application.router.add_route(method, path, handler)
     application.router.add_route("*", "/{rest:.*}", guarded("unknown", server.unknown))
     application.cleanup_ctx.append(_world)
     return application

@@ -131,12 +131,13 @@ async def event(request: web.Request) -> web.Response:
 
 
 async def list_chats(request: web.Request) -> web.Response:
-    """`?session=`: each chat with its last message, the newest first."""
-    session = request.app[WORLD].require(request.query["session"])
+    """`?session=`: `chats`, each with its last message, the newest first, and `phones` behind hidden ids."""
+    world = request.app[WORLD]
+    session = world.require(request.query["session"])
     rows = list(session.messages.last_of_chats().items())[:SHOWN]
-    return reply(
-        200, [{"chat_id": chat_id, "name": _name(session, chat_id), "last": _shown(last)} for chat_id, last in rows]
-    )
+    chats = [{"chat_id": chat_id, "name": _name(session, chat_id), "last": _shown(last)} for chat_id, last in rows]
+    phones = {lid: addresses.phone_of(pn) for lid, pn in session.people.lids()}
+    return reply(200, {"chats": chats, "phones": phones})
 
 
 async def list_messages(request: web.Request) -> web.Response:
