@@ -29,8 +29,9 @@ def found(
         invite=world.ids.invite(),
         **settings,
     )
-    my_lid = (session.me or {}).get("lid")
-    group.add([Member(me, my_lid, "superadmin" if group.owner == me else "participant"), *members])
+    others = list(members)
+    my_lid = (session.me or {}).get("lid") if any(other.lid for other in others) else None
+    group.add([Member(me, my_lid, "superadmin" if group.owner == me else "participant"), *others])
     session.groups[group.id] = group
     _tell(world, session, group, "group.v2.join", {"group": group.as_v2()})
     if not session.ignores(group.id):

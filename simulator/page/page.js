@@ -260,10 +260,16 @@ function pollBox(message) {
 function acts(message) {
   const row = make("span", { className: "acts" }, button("Responder", () => quote(message), "Responder citando"));
   for (const emoji of EMOJIS) row.append(button(emoji, () => act(() => write({ type: "reaction", target: message.id, text: emoji })), `Reagir com ${emoji}`));
-  if (Object.values(message.reactions).some(Boolean)) row.append(button("Tirar reação", () => act(() => write({ type: "reaction", target: message.id, text: "" }))));
+  if (Object.values(message.reactions).some(Boolean)) row.append(takeBack(message));
   if (!message.from_me && message.kind === "text") row.append(button("Editar", () => edit(message)));
   if (!message.from_me) row.append(button("Apagar", () => act(() => write({ type: "revoke", target: message.id }))));
   return row;
+}
+
+function takeBack(message) {
+  const isPoll = Boolean(message.poll);
+  const fields = isPoll ? { type: "vote", options: [] } : { type: "reaction", text: "" };
+  return button(isPoll ? "Tirar voto" : "Tirar reação", () => act(() => write({ ...fields, target: message.id })));
 }
 
 function edit(message) {
