@@ -19,7 +19,8 @@ from audience import consent, merging, phones, selectors, services
 from audience.models import ConsentEvent, Contact, ContactAddress, GroupMember, MergedContact
 from events import services as events
 from events.models import Event
-from permissions import ids
+from permissions import ids, isolation
+from permissions.isolation import Sweep
 from permissions.models import Organization
 from tests import factories
 from tests.factories import NOON
@@ -229,6 +230,15 @@ class TestAfterwards:
         assert pair.merge() == pair.first
         assert not Event.objects.filter(type="contact.merged").exists()
 
+    def test_it_needs_no_more_than_its_tenants_scope(self, pair: Pair) -> None:
+        group = factories.GroupFactory.create(organization=pair.organization)
+        with isolation.of(pair.organization.pk):
+            services.add_member(group=group, given_phone=f"+{OTHER}", now=NOON)
+            kept = pair.merge()
+            assert of_ids(pair.organization, f"{OTHER}@c.us", LID) == kept
+
+        assert GroupMember.objects.of(pair.organization).get().contact == kept
+
     def test_a_stranger_is_nobody(self, pair: Pair) -> None:
         pair.second = factories.ContactFactory.create()
 
@@ -321,7 +331,8 @@ def together(*jobs: Callable[[], Any]) -> list[Any]:
     def run(job: Callable[[], Any]) -> Any:
         try:
             start.wait(timeout=10)
-            return job()
+            with isolation.across_tenants(Sweep.COMMAND, "test"):
+                return job()
         finally:
             connection.close()
 
