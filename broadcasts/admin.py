@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, ClassVar
 
+from django import forms
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 
-from broadcasts import screen, selectors, services, words
+from broadcasts import exports, review, screen, selectors, services, words
 from broadcasts.models import Broadcast, Recipient
-from broadcasts.refusals import InvalidTransition
+from broadcasts.refusals import InvalidTransition, Refused
 from events import services as events
+from messaging import streams
 from permissions.admin_base import (
     READERS,
     Labelled,
@@ -32,21 +36,82 @@ from permissions.admin_base import (
     reach,
     signed_in,
 )
-from permissions.admin_steps import Step, StepAdmin, Text, refusing
+from permissions.admin_steps import ConsoleForm, Step, StepAdmin, Text, refusing
+from permissions.admin_steps import Refused as StepRefused
 
 Status = Broadcast.Status
 
 
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """The room's refusals, said to the person."""
+    words_for: dict[type[Exception], Text] = {
+        InvalidTransition: _("This is no longer possible: the state has changed meanwhile.")
+    }
+    with refusing(words_for):
+        try:
+            yield
+        except Refused as refused:
+            raise StepRefused(refused.detail) from refused
+
+
 def _move(service: Callable[..., Broadcast], done: Text) -> Callable[[HttpRequest, Any, dict[str, Any]], Text]:
     def run(request: HttpRequest, broadcast: Broadcast, _data: dict[str, Any]) -> Text:
-        words_for: dict[type[Exception], Text] = {
-            InvalidTransition: _("This is no longer possible: the state has changed meanwhile.")
-        }
-        with refusing(words_for):
+        with _refusing():
             service(broadcast=broadcast, actor=events.user(signed_in(request)), now=timezone.now())
         return done
 
     return run
+
+
+class ApprovalForm(ConsoleForm):
+    """Who is the only admin types how many people it is; anybody else just agrees."""
+
+    confirmed = forms.IntegerField(
+        label=_("number of recipients"),
+        min_value=0,
+        help_text=_("You are the only admin: confirm by typing how many people get the message."),
+    )
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if not review.is_lone_admin(self.obj.organization_id, signed_in(self.request)):
+            del self.fields["confirmed"]
+
+
+def _approve(request: HttpRequest, broadcast: Broadcast, data: dict[str, Any]) -> Text:
+    person = signed_in(request)
+    with _refusing():
+        services.approve(
+            broadcast=broadcast,
+            approver=person,
+            actor=events.user(person),
+            now=timezone.now(),
+            confirmed=data.get("confirmed"),
+        )
+    return _("Approved.")
+
+
+def _ask_approve(broadcast: Broadcast) -> Text:
+    number = selectors.tally(broadcast).counts["pending"]
+    return ngettext(
+        "%(n)s person gets the message over numbers that can be banned.",
+        "%(n)s people get the message over numbers that can be banned.",
+        number,
+    ) % {"n": number}
+
+
+def _ask_retry(broadcast: Broadcast) -> Text:
+    number = streams.retryable(broadcast.stream_id)
+    return ngettext(
+        "%(n)s message certainly was not sent and is tried again. What is in doubt is left alone.",
+        "%(n)s messages certainly were not sent and are tried again. What is in doubt is left alone.",
+        number,
+    ) % {"n": number}
+
+
+def _can_retry(broadcast: Broadcast) -> bool:
+    return broadcast.status in services.RETRIED_IN and streams.retryable(broadcast.stream_id) > 0
 
 
 def _waiting(broadcast: Broadcast) -> int:
@@ -90,17 +155,27 @@ class BroadcastAdmin(StepAdmin):
     fields = (
         "name", "public_id", "group", "owner_name", "api_key", "organization", "numbers", "texts", "variables",
         "language",
-        "created_at", "started_at", "finished_at", "expires_at",
+        "created_at", "scheduled_at", "started_at", "finished_at", "ends",
     )  # fmt: skip
     readonly_fields = fields
     change_form_outer_before_template = "console/broadcast.html"
     steps: ClassVar[tuple[Step, ...]] = (
         Step(
+            "approve",
+            _("Approve"),
+            _approve,
+            _ask_approve,
+            form=ApprovalForm,
+            offered=lambda broadcast: broadcast.status == Status.PENDING_REVIEW,
+            icon="how_to_reg",
+            variant="primary",
+        ),
+        Step(
             "pause",
             _("Pause"),
             _move(services.pause, _("Paused.")),
             _ask_pause,
-            offered=lambda broadcast: broadcast.status in screen.RUNNING,
+            offered=lambda broadcast: broadcast.status in services.PAUSED_FROM,
             icon="pause",
         ),
         Step(
@@ -111,6 +186,14 @@ class BroadcastAdmin(StepAdmin):
             offered=lambda broadcast: broadcast.status == Status.PAUSED,
             icon="play_arrow",
             variant="primary",
+        ),
+        Step(
+            "retry-failed",
+            _("Send failures again"),
+            _move(services.retry_failed, _("They are sent again.")),
+            _ask_retry,
+            offered=_can_retry,
+            icon="replay",
         ),
         Step(
             "cancel",
@@ -132,7 +215,12 @@ class BroadcastAdmin(StepAdmin):
         live = path(
             "<path:object_id>/live/", self.admin_site.admin_view(self.live_view), name="broadcasts_broadcast_live"
         )
-        return [live, *super().get_urls()]
+        file = path(
+            "<path:object_id>/recipients.csv",
+            self.admin_site.admin_view(self.file_view),
+            name="broadcasts_broadcast_file",
+        )
+        return [live, file, *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = super().get_queryset(request)
@@ -155,11 +243,22 @@ class BroadcastAdmin(StepAdmin):
         headers = {"X-Live": "1", "Cache-Control": "no-store"}
         return TemplateResponse(request, "console/broadcast_live.html", context, headers=headers)
 
+    def file_view(self, request: HttpRequest, object_id: str) -> HttpResponseBase:
+        """The people with what became of each, for a spreadsheet of the reader's language."""
+        broadcast = self.found(request, object_id)
+        if isinstance(broadcast, HttpResponse):
+            return broadcast
+        separator = "," if (get_language() or "").startswith("en") else ";"
+        return StreamingHttpResponse(
+            exports.lines(broadcast, separator=separator), content_type=exports.TYPE, headers=exports.headers(broadcast)
+        )
+
     def live_context(self, broadcast: Broadcast) -> dict[str, Any]:
         return {
             **screen.figures(broadcast, now=timezone.now()),
             "people_url": f"{reverse('admin:broadcasts_recipient_changelist')}?broadcast={broadcast.pk}",
             "live_url": self.url_of("live", broadcast.pk),
+            "file_url": self.url_of("file", broadcast.pk),
         }
 
     @display(description=_("broadcast"), ordering="name")
@@ -179,6 +278,10 @@ class BroadcastAdmin(StepAdmin):
     @display(description=_("numbers"))
     def numbers(self, broadcast: Broadcast) -> str:
         return ", ".join(str(channel) for channel in broadcast.channels.all())
+
+    @display(description=_("expires at"))
+    def ends(self, broadcast: Broadcast) -> datetime:
+        return broadcast.ends_at
 
     @display(description=_("texts"))
     def texts(self, broadcast: Broadcast) -> SafeString:

@@ -20,6 +20,7 @@ COLUMNS = (
 )  # fmt: skip
 # A Brazilian Excel opens a file of semicolons in columns; programs expect commas.
 SEPARATORS = {"comma": ",", "semicolon": ";"}
+TYPE = "text/csv; charset=utf-8"
 _AT_ONCE = 2000
 # What makes a spreadsheet compute a cell (OWASP: CSV injection): at its beginning, behind blanks of any kind; or
 # behind a character that another spreadsheet takes for the end of a cell.
@@ -28,8 +29,10 @@ _FORMULA = re.compile(rf"{_SIGN}|[\t\r\n]")
 _FORMULA_INSIDE = re.compile(rf"([;,\t\r\n])(?={_SIGN})")
 
 
-def name(broadcast: Broadcast) -> str:
-    return f"broadcast-{broadcast.public_id}-recipients.csv"
+def headers(broadcast: Broadcast) -> dict[str, str]:
+    """What the answer with the file says: its name, and that nobody between keeps a copy."""
+    name = f"broadcast-{broadcast.public_id}-recipients.csv"
+    return {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
 
 
 def lines(broadcast: Broadcast, *, status: str | None = None, separator: str = ",") -> Iterator[bytes]:

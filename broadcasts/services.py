@@ -34,6 +34,8 @@ Status = Broadcast.Status
 # A retry is worth its while even where the broadcast's own end has passed (design: engine, section 2).
 RETRY_FOR = timedelta(hours=24)
 OPEN = (Status.QUEUED, Status.SCHEDULED, Status.PENDING_REVIEW, Status.SENDING, Status.PAUSED)
+PAUSED_FROM = (Status.QUEUED, Status.SCHEDULED, Status.SENDING)
+RETRIED_IN = (Status.SENDING, Status.PAUSED, Status.COMPLETED)
 _AT_ONCE = 50
 
 
@@ -155,7 +157,7 @@ def pause(*, broadcast: Broadcast, actor: Actor, now: datetime) -> Broadcast:
     """Stop it where it stands; at most one message per number is still leaving. Raises InvalidTransition."""
     with transaction.atomic():
         stream, current = locked(broadcast.pk, broadcast.stream_id)
-        _require(current, "pause", {Status.QUEUED, Status.SCHEDULED, Status.SENDING})
+        _require(current, "pause", PAUSED_FROM)
         pause_locked(stream, current, code="", actor=actor, now=now)
     return current
 
@@ -209,7 +211,7 @@ def retry_failed(*, broadcast: Broadcast, actor: Actor, now: datetime) -> Broadc
     """
     with transaction.atomic():
         stream, current = locked(broadcast.pk, broadcast.stream_id)
-        _require(current, "retry-failed", {Status.SENDING, Status.PAUSED, Status.COMPLETED})
+        _require(current, "retry-failed", RETRIED_IN)
         if not drafts.may_send(current.owner, current.group):
             raise Forbidden("group_forbidden", _("The owner may not write to this group any more."))
         number = streams.retry_failed(stream, new_end=now + RETRY_FOR, now=now)

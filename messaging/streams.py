@@ -158,6 +158,12 @@ def retry_failed(stream: Stream, *, new_end: datetime, now: datetime) -> int:
     return again
 
 
+def retryable(stream_id: UUID) -> int:
+    """How many messages ``retry_failed`` would queue again."""
+    failed = Message.unscoped.filter(stream=stream_id, status=Message.Status.FAILED, error_sent=Message.Sent.NO)
+    return failed.count()
+
+
 def _retry(stream: Stream, channel_id: UUID) -> int:
     named = {"channel": channel_id, "stream": stream.pk}
     (turn,) = db.row(_TURN, named)

@@ -28,6 +28,7 @@ from permissions.admin_base import (
     display,
     people,
     plain,
+    signed_in,
 )
 from permissions.admin_steps import ConsoleForm, OrganizationForm, Step, StepAdmin, refusing
 from permissions.models import ApiKey, Membership, Organization, Scope, Team, TeamMember, User
@@ -67,6 +68,33 @@ class NewOrganizationForm(ConsoleForm):
     region = forms.CharField(label=_("country"), initial="BR", max_length=2)
 
 
+class ReviewThresholdForm(ConsoleForm):
+    number = forms.IntegerField(
+        label=_("recipients that need approval"),
+        min_value=0,
+        max_value=1_000_000,
+        help_text=_("A broadcast to more people than this waits for an admin. 0 means every broadcast."),
+    )
+    reason = forms.CharField(
+        label=_("reason"), max_length=200, required=False, help_text=_("It is written into the audit trail.")
+    )
+
+
+def _set_review_threshold(request: HttpRequest, organization: Organization, data: dict[str, Any]) -> Any:
+    words: dict[type[Exception], Any] = {
+        services.LoosensALimit: _("Only a super-admin may loosen a limit, and gives a reason.")
+    }
+    with refusing(words):
+        services.set_review_threshold(
+            organization=organization,
+            **data,
+            by=signed_in(request),
+            actor=actor(request),
+            now=timezone.now(),
+        )
+    return _("From now on this holds for new broadcasts.")
+
+
 @admin.register(Organization)
 class OrganizationAdmin(StepAdmin):
     organization_path = "pk"
@@ -75,7 +103,20 @@ class OrganizationAdmin(StepAdmin):
     list_display = ("name", "slug", "time_zone", "region", "members")
     search_fields = ("name", "slug")
     ordering = ("name",)
-    fields = ("name", "slug", "time_zone", "region", "created_at")
+    fields = ("name", "slug", "time_zone", "region", "review_threshold", "created_at")
+    steps = (
+        Step(
+            "review",
+            _("Change approval limit"),
+            _set_review_threshold,
+            lambda organization: (
+                _("Now a broadcast to more than %(n)d people waits for an admin's approval.")
+                % {"n": organization.review_threshold}
+            ),
+            form=ReviewThresholdForm,
+            icon="how_to_reg",
+        ),
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         places = Membership.unscoped.filter(organization=OuterRef("pk"), is_active=True).order_by()

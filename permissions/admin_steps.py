@@ -30,6 +30,7 @@ _WIDGETS: tuple[tuple[type[forms.Field], type[forms.Widget]], ...] = (
     (forms.MultipleChoiceField, widgets.UnfoldAdminCheckboxSelectMultipleWidget),
     (forms.ModelChoiceField, widgets.UnfoldAdminSelectWidget),
     (forms.ChoiceField, widgets.UnfoldAdminSelectWidget),
+    (forms.IntegerField, widgets.UnfoldAdminIntegerFieldWidget),
     (forms.CharField, widgets.UnfoldAdminTextInputWidget),
 )
 

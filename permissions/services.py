@@ -131,6 +131,36 @@ def note_use(*, key: ApiKey, now: datetime) -> bool:
     return bool(ApiKey.objects.of(key.organization_id).filter(stale, pk=key.pk).update(last_used_at=now))
 
 
+class LoosensALimit(Exception):
+    """A tenant may only tighten a rule; loosening takes a super-admin and a reason."""
+
+
+def set_review_threshold(
+    *, organization: Organization, number: int, reason: str, by: User, actor: Actor, now: datetime
+) -> None:
+    """How many recipients a broadcast may have without an admin's approval.
+
+    Audited: ``limit.loosened`` or ``limit.tightened``. Raises LoosensALimit for a larger number by anybody but a
+    super-admin with a reason, and Django's ValidationError for one that can't be stored.
+    """
+    with transaction.atomic():
+        current = Organization.objects.select_for_update().get(pk=organization.pk)
+        before, current.review_threshold = current.review_threshold, number
+        current.clean_fields()
+        loosens = number > before
+        if loosens and not (by.is_superuser and reason.strip()):
+            raise LoosensALimit(LoosensALimit.__doc__)
+        current.save(update_fields=["review_threshold"])
+        audit.record(
+            organization_id=current.pk,
+            type="limit.loosened" if loosens else "limit.tightened",
+            subject=ids.encode(ids.ORGANIZATION, current.pk),
+            actor=actor,
+            now=now,
+            data={"limit": "review_threshold", "from": before, "to": number, "reason": reason.strip()},
+        )
+
+
 def create_organization(
     *, name: str, slug: str, time_zone: str, region: str, actor: Actor, now: datetime
 ) -> Organization:

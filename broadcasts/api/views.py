@@ -197,11 +197,8 @@ class RecipientsFileView(ApiView):
         separator = exports.SEPARATORS[_chosen(request, "separator", exports.SEPARATORS) or "comma"]
         return StreamingHttpResponse(
             exports.lines(broadcast, status=wanted, separator=separator),
-            content_type="text/csv; charset=utf-8",
-            headers={
-                "Content-Disposition": f'attachment; filename="{exports.name(broadcast)}"',
-                "Cache-Control": "no-store",
-            },
+            content_type=exports.TYPE,
+            headers=exports.headers(broadcast),
         )
 
 
