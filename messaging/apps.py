@@ -8,4 +8,8 @@ class MessagingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from messaging import checks  # noqa: F401 - registers itself
+        from django.db.models.signals import post_migrate
+
+        from messaging import checks, ownership  # noqa: F401 - checks registers itself
+
+        post_migrate.connect(ownership.on_migrated, sender=self, dispatch_uid="engine ownership")

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any
 
+import psycopg
 from django.db import Error, connection
 from django.db.backends.base.base import NO_DB_ALIAS
 
@@ -53,6 +54,18 @@ def rows(statement: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> 
     connection.ensure_connection()
     with connection.wrap_database_errors:
         return scoping.rows(connection.connection, statement, parameters)
+
+
+def engine(statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """The same for a statement that only calls the engine's functions, which need no tenant scope.
+
+    They are addressed by keys and leases that the dispatcher deals, and run as the owner of the tables
+    (``messaging.ownership``): on their path a scope cost as much as their work (docs/decisions).
+    """
+    connection.ensure_connection()
+    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+        cursor.execute(statement, parameters, prepare=True)
+        return cursor.fetchall() if cursor.description else []
 
 
 def row(statement: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> tuple[Any, ...]:

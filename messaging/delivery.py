@@ -20,11 +20,7 @@ from messaging.models import Message
 
 log = logging.getLogger(__name__)
 
-_LOAD = """
-SELECT c.kind, m.type, m.address, m.text, m.faults, l.failures
-FROM messages m JOIN channels c ON c.id = m.channel_id JOIN lanes l ON l.channel_id = m.channel_id
-WHERE m.id = %s AND m.status = 'claimed' AND m.lease = %s
-"""
+_LOAD = "SELECT kind, type, address, body, faults, failures FROM engine_load(%s, %s, %s)"
 # A gate whose answer never came: whatever it recorded, this process has sent nothing.
 _UNBEGUN = "SELECT attempt FROM messages WHERE id = %s AND status = 'sending' AND lease = %s"
 # A connection may be lost to a restart of the database; errors of data are not cured by asking again.
@@ -88,7 +84,7 @@ def deliver(claim: Claim) -> str:
 
 
 def _load(claim: Claim) -> _Work | None:
-    found = db.rows(_LOAD, [claim.message_id, claim.lease])
+    found = db.engine(_LOAD, [claim.message_id, claim.lease, claim.organization_id])
     if not found:
         return None
     kind, type_, address, text, faults, failures = found[0]
@@ -198,7 +194,7 @@ def _settle(claim: Claim, attempt: int, result: _Result) -> None:
 def _write(claim: Claim, attempt: int, result: _Result) -> str:
     """The status in which the message is left."""
     outcome = result.outcome
-    (status,) = db.row(
+    ((status,),) = db.engine(
         "SELECT engine_settle(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
         [
             claim.message_id,

@@ -53,7 +53,7 @@ def busy_seconds() -> float:
 
 def judge(claim: Claim) -> Verdict:
     """The verdict as it would be now; changes nothing. For what is slow and comes before the gate."""
-    (verdict,) = db.row(
+    ((verdict,),) = db.engine(
         "SELECT verdict FROM engine_judge(%s, %s, %s, %s)",
         [claim.message_id, claim.channel_id, claim.lease, settings.SEND_DEADLINE_SECONDS],
     )
@@ -76,7 +76,7 @@ def ask(claim: Claim, provider_id: str | None) -> Answer:
 
 def _ask(claim: Claim, provider_id: str | None, *, figures_fresh: bool) -> Answer:
     asked_at = time.monotonic()
-    verdict, code, until, attempt = db.row(
+    ((verdict, code, until, attempt),) = db.engine(
         "SELECT verdict, code, until_at, attempt FROM engine_gate(%s, %s, %s, %s, %s, %s, %s)",
         [
             claim.message_id,

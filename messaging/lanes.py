@@ -53,9 +53,8 @@ def claim(*, limit: int) -> list[Claim]:
     """Take one due message of each of up to ``limit`` due and free lanes, and commit that."""
     if limit <= 0:
         return []
-    taken = db.rows(
-        "SELECT message_id, channel_id, c.lease, organization_id"
-        " FROM engine_claim(%s, %s) c JOIN lanes USING (channel_id)",
+    taken = db.engine(
+        "SELECT message_id, channel_id, lease, organization_id FROM engine_claim(%s, %s)",
         [limit, settings.CLAIM_LEASE_SECONDS],
     )
     if taken:
@@ -65,14 +64,14 @@ def claim(*, limit: int) -> list[Claim]:
 
 def free_overdue(*, limit: int = 500) -> int:
     """Free the lanes whose lease is over; how many."""
-    (freed,) = db.row("SELECT engine_free(%s)", [limit])
+    ((freed,),) = db.engine("SELECT engine_free(%s)", [limit])
     return int(freed)
 
 
 def wake(channel_ids: Sequence[UUID]) -> None:
     """Have the dispatcher look at these lanes at once. Call it in the transaction that made the work."""
     if channel_ids:
-        db.rows("SELECT engine_wake(%s)", [list(channel_ids)])
+        db.engine("SELECT engine_wake(%s)", [list(channel_ids)])
 
 
 def wake_sleepers() -> int:

@@ -31,7 +31,7 @@ def apply_acks(channel_id: UUID, acks: Sequence[Ack]) -> int:
     if not acks:
         return 0
     ordered = sorted(acks, key=lambda ack: ack.provider_id)
-    moved = db.rows(
+    moved = db.engine(
         "SELECT message_id, status FROM engine_acks(%s, %s, %s, %s, %s)",
         [
             channel_id,
@@ -53,7 +53,7 @@ def _code_of(message_id: UUID) -> str:
 
 def add_evidence(*, message_id: UUID, channel_id: UUID, provider_id: str, attempt: int, rank: int, at: datetime) -> str:
     """An attempt is known to have left: lift its message; the status in which it is now."""
-    (status,) = db.row(
+    ((status,),) = db.engine(
         "SELECT engine_evidence(%s, %s, %s, %s, %s, %s)",
         [message_id, channel_id, provider_id, attempt, rank, at],
     )

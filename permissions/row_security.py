@@ -31,6 +31,10 @@ CREATE POLICY {{policy}} ON {{table}} TO {{role}}
 USING ({{column}} = ANY ((SELECT current_setting('{ORGANIZATIONS}')::uuid[])::uuid[]))
 """
 _SWEEP = "CREATE POLICY {policy} ON {table} TO {role} USING (true)"
+_STANDS = """
+SELECT EXISTS (SELECT 1 FROM pg_policies
+  WHERE schemaname = current_schema AND tablename = %s AND policyname = %s AND roles = ARRAY[%s]::name[])
+"""
 _RIGHTS = (
     "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}",
     "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {role}",
@@ -76,8 +80,10 @@ def provide(using: str) -> None:
             _protect(cursor, table, column)
 
 
-def on_migrated(using: str, **_signal: Any) -> None:
-    """Receiver of post_migrate."""
+def on_migrated(using: str, plan: object = None, **_signal: Any) -> None:
+    """Receiver of post_migrate, which "flush" sends too: without a plan, and not as the owner."""
+    if plan is None:
+        return
     provide(using)
 
 
@@ -107,12 +113,12 @@ def _provide_role(using: str, role: str) -> None:
 def _protect(cursor: CursorWrapper, table: str, column: str) -> None:
     if not _one(cursor, "SELECT relrowsecurity FROM pg_class WHERE oid = %s::regclass", table):
         _run(cursor, "ALTER TABLE {table} ENABLE ROW LEVEL SECURITY", table=table)
-    cursor.execute("SELECT policyname FROM pg_policies WHERE tablename = %s AND schemaname = current_schema", [table])
-    known = {name for (name,) in cursor.fetchall()}
-    if POLICY_TENANT not in known:
-        _run(cursor, _TENANT, table=table, policy=POLICY_TENANT, role=settings.DATABASE_ROLE, column=column)
-    if POLICY_SWEEP not in known:
-        _run(cursor, _SWEEP, table=table, policy=POLICY_SWEEP, role=sweep_role())
+    wanted = {POLICY_TENANT: (_TENANT, settings.DATABASE_ROLE), POLICY_SWEEP: (_SWEEP, sweep_role())}
+    for policy, (statement, role) in wanted.items():
+        if _one(cursor, _STANDS, table, policy, role):
+            continue
+        _run(cursor, "DROP POLICY IF EXISTS {policy} ON {table}", table=table, policy=policy)
+        _run(cursor, statement, table=table, policy=policy, role=role, column=column)
 
 
 def _one(cursor: CursorWrapper, statement: str, *parameters: str) -> Any:

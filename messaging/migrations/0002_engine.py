@@ -19,6 +19,20 @@ LANGUAGE sql VOLATILE AS $$
 $$;
 """
 
+LOAD = """
+-- What a worker must know of a claim to prepare it; no row where the claim is gone or another tenant's.
+CREATE FUNCTION engine_load(p_message uuid, p_lease bigint, p_organization uuid)
+RETURNS TABLE (kind text, type text, address text, body text, faults integer, failures integer)
+LANGUAGE plpgsql STABLE AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
+  SELECT c.kind::text, m.type::text, m.address::text, m.text, m.faults::integer, l.failures::integer
+  FROM messages m JOIN channels c ON c.id = m.channel_id JOIN lanes l ON l.channel_id = m.channel_id
+  WHERE m.id = p_message AND m.organization_id = p_organization AND m.status = 'claimed' AND m.lease = p_lease;
+END $$;
+"""
+
 JUDGE = """
 -- The verdict on a claimed message, by the lane, stream and person as they are now. Changes nothing.
 CREATE FUNCTION engine_judge(
@@ -172,7 +186,7 @@ END $$;
 CLAIM = """
 -- Locks due, free lanes, fair over organizations; then, with a new snapshot, picks one message for each.
 CREATE FUNCTION engine_claim(p_limit integer, p_lease_seconds double precision)
-RETURNS TABLE (message_id uuid, channel_id uuid, lease bigint)
+RETURNS TABLE (message_id uuid, channel_id uuid, lease bigint, organization_id uuid)
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE due uuid[]; t timestamptz;
@@ -205,7 +219,7 @@ BEGIN
   ), taken AS (
     UPDATE messages m SET status = 'claimed', lease = p.lease, updated_at = t
     FROM pick p WHERE m.id = p.message_id AND m.status = 'queued'
-    RETURNING m.id, m.channel_id, m.lease
+    RETURNING m.id, m.channel_id, m.lease, m.organization_id
   ), busy AS (
     UPDATE lanes l SET lease = k.lease, busy_message = k.id, next_at = NULL,
         busy_until = t + make_interval(secs => p_lease_seconds)
@@ -224,7 +238,7 @@ BEGIN
     FROM pick p WHERE l.channel_id = p.channel_id
       AND NOT EXISTS (SELECT 1 FROM taken k WHERE k.channel_id = p.channel_id)
   )
-  SELECT k.id, k.channel_id, k.lease FROM taken k;
+  SELECT k.id, k.channel_id, k.lease, k.organization_id FROM taken k;
 END $$;
 """
 
@@ -464,6 +478,7 @@ DROP FUNCTION engine_status(integer);
 DROP FUNCTION engine_rank(text, text);
 DROP FUNCTION engine_claim(integer, double precision);
 DROP FUNCTION engine_gate(uuid, uuid, bigint, text, double precision, double precision, boolean);
+DROP FUNCTION engine_load(uuid, bigint, uuid);
 DROP FUNCTION engine_judge(uuid, uuid, bigint, double precision);
 DROP FUNCTION engine_deck();
 """
@@ -473,6 +488,6 @@ class Migration(migrations.Migration):
     dependencies = [("messaging", "0001_initial"), ("audience", "0001_initial")]
 
     operations = [
-        migrations.RunSQL(DECK + JUDGE + GATE + CLAIM + RANKS + EVIDENCE + SETTLE + ACKS + FREE + WAKE, DROP),
+        migrations.RunSQL(DECK + LOAD + JUDGE + GATE + CLAIM + RANKS + EVIDENCE + SETTLE + ACKS + FREE + WAKE, DROP),
         migrations.RunSQL(STORAGE, migrations.RunSQL.noop),
     ]

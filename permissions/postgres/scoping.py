@@ -50,8 +50,9 @@ def noted(connection: Connection[Any], query: object = "") -> Iterator[None]:
         if scope == NOWHERE:
             raise NoScope(NoScope.__doc__) from error
         raise
-    # A savepoint that is rolled back takes along what was set in it.
-    if not (isinstance(query, str) and query.startswith("ROLLBACK")):
+    # A transaction that has ended takes along what was set in it, and so does a savepoint that is rolled back.
+    goes_on = connection.info.transaction_status == TransactionStatus.INTRANS
+    if goes_on and not (isinstance(query, str) and query.startswith("ROLLBACK")):
         setattr(connection, _APPLIED, scope)
 
 
@@ -60,6 +61,9 @@ def told(connection: Connection[Any]) -> Iterator[None]:
     """A transaction under the scope, for statements that can't carry it themselves."""
     is_idle = connection.info.transaction_status == TransactionStatus.IDLE
     with connection.transaction() if is_idle and connection.autocommit else nullcontext():
+        if is_idle:
+            # What is remembered is of a transaction before this one.
+            setattr(connection, _APPLIED, None)
         if statement := pending(connection):
             with noted(connection), ClientCursor(connection) as cursor:
                 cursor.execute(statement, prepare=False)
