@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
-from django.db import connection
 
 from audience import phones, services
 from audience.models import Contact, ContactAddress, Group, GroupMember
 from audience.phones import PhoneRejected
-from permissions import isolation
 from permissions.models import Organization
 from tests import factories
 from tests.factories import NOON
+from tests.together import together
 
 
 @pytest.fixture
@@ -144,19 +142,11 @@ def test_a_groups_external_id_is_used_once(organization: Organization) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_writers_at_once_with_and_without_the_ninth_digit_make_one_contact() -> None:
     organization = factories.OrganizationFactory.create()
-    start = threading.Barrier(8)
 
-    def write(number: int) -> Any:
-        try:
-            start.wait(timeout=10)
-            phone = "+5511999990001" if number % 2 else "551199990001"
-            with isolation.of(organization.pk):
-                return services.add_contact(organization=organization, phone=phone, now=NOON).pk
-        finally:
-            connection.close()
+    def write(phone: str) -> Any:
+        return services.add_contact(organization=organization, phone=phone, now=NOON).pk
 
-    with ThreadPoolExecutor(8) as pool:
-        found = set(pool.map(write, range(8)))
+    found = set(together(*[partial(write, phone) for phone in ("+5511999990001", "551199990001") * 4]))
 
     assert len(found) == 1
     assert Contact.objects.of(organization).count() == 1

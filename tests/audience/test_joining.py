@@ -15,8 +15,8 @@ from audience.models import Contact, ContactAddress, Group, GroupMember
 from audience.services import ExternalIdTaken
 from events import services as events
 from tests import factories
-from tests.audience.test_merging import together
 from tests.factories import NOON
+from tests.together import together
 
 HARD = [
     Line(given_phone="+55 11 99999-0001", name="Ana", attributes={"cidade": "Rio"}),

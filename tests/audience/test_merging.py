@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -20,10 +19,10 @@ from audience.models import ConsentEvent, Contact, ContactAddress, GroupMember, 
 from events import services as events
 from events.models import Event
 from permissions import ids, isolation
-from permissions.isolation import Sweep
 from permissions.models import Organization
 from tests import factories
 from tests.factories import NOON
+from tests.together import together
 
 PHONE, OTHER, LID = "5511999990001", "5511988880002", "111222333444555@lid"
 
@@ -322,22 +321,6 @@ class TestLearning:
 
         with django_assert_max_num_queries(5):
             of_ids(organization, f"{PHONE}@c.us", LID)
-
-
-def together(*jobs: Callable[[], Any]) -> list[Any]:
-    """Run the jobs at one moment, each on a connection of its own."""
-    start = threading.Barrier(len(jobs))
-
-    def run(job: Callable[[], Any]) -> Any:
-        try:
-            start.wait(timeout=10)
-            with isolation.across_tenants(Sweep.COMMAND, "test"):
-                return job()
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(jobs)) as pool:
-        return list(pool.map(run, jobs))
 
 
 @pytest.mark.django_db(transaction=True)

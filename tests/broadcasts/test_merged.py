@@ -23,7 +23,7 @@ from messaging.gate import Verdict
 from messaging.models import Channel, Message, Stream
 from permissions import ids
 from tests.broadcasts.conftest import Shop
-from tests.broadcasts.test_races import together
+from tests.together import together
 
 FIRST, SECOND = "5511999990001", "5511988880002"
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from django.conf import LazySettings
@@ -20,27 +18,10 @@ from broadcasts.refusals import InvalidTransition
 from events.models import Event
 from messaging import lanes
 from messaging.models import Message
-from permissions import isolation
-from permissions.isolation import Sweep
-from tests.broadcasts.conftest import Shop, close_connection
+from tests.broadcasts.conftest import Shop
+from tests.together import together
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def together(*jobs: Callable[[], Any]) -> list[Any]:
-    """Run the jobs at one moment, each with a connection of its own."""
-    start = threading.Barrier(len(jobs))
-
-    def run(job: Callable[[], Any]) -> Any:
-        try:
-            start.wait(timeout=10)
-            with isolation.across_tenants(Sweep.DISPATCHER):
-                return job()
-        finally:
-            close_connection()
-
-    with ThreadPoolExecutor(len(jobs)) as pool:
-        return list(pool.map(run, jobs))
 
 
 def test_two_dispatchers_feed_everybody_once(make_shop: Callable[[], Shop], settings: LazySettings) -> None:
