@@ -73,7 +73,7 @@ _ALIVE = _OPEN | {
 }
 _READY = _OPEN | {
     "summary": "Whether every part answers",
-    "description": "Database, broker, migrations and the pulse of beat.",
+    "description": "Database and its disk, migrations, the pulse of beat, broker, dispatcher and worker.",
     "responses": {
         "200": openapi_answer("All do.", schema=_CHECKS, media_type="application/json"),
         "503": openapi_answer("Those that do not are named.", schema=_CHECKS, media_type="application/json"),

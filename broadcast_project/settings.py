@@ -164,6 +164,8 @@ DATABASES["default"] |= {
             # the default of 300 s a database that had been away for 70 s was still "away" 50 s after its return.
             "reconnect_timeout": 4,
         },
+        # One that is switched off says nothing; the system would wait two minutes for a word.
+        "connect_timeout": 3,
         # Django's default is never to prepare; the engine's statements halve PostgreSQL's time by it.
         "prepare_threshold": 5,
         # The role: not Django's assume_role, whose first connection waits for itself in a pool.

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from http import HTTPStatus
 
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 from django.views import csrf, defaults
 
 from permissions.api.errors import body
+from permissions.api.refusals import TemporarilyUnavailable
 
 _PATHS = ("/api/", "/webhooks/")
 
@@ -35,7 +39,9 @@ def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponseBa
 
 
 def server_error(request: HttpRequest) -> HttpResponseBase:
-    """handler500."""
+    """handler500; 503 where it was the database that did not answer, for then trying again helps."""
+    if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
+        return _unavailable(request)
     if not _is_api(request):
         return defaults.server_error(request)
     answer = body("server_error", "error", _("A server error occurred."))
@@ -47,6 +53,16 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     if not _is_api(request):
         return csrf.csrf_failure(request, reason)
     return _client_error(HTTPStatus.FORBIDDEN, "csrf_failed", _("The CSRF check failed."))
+
+
+def _unavailable(request: HttpRequest) -> HttpResponse:
+    """Made without the database: no session, no person, no page of the console."""
+    headers = {"Retry-After": str(TemporarilyUnavailable.wait)}
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    if not _is_api(request):
+        return HttpResponse(render_to_string("503.html"), status=status, headers=headers)
+    answer = body("server_error", TemporarilyUnavailable.default_code, str(TemporarilyUnavailable.default_detail))
+    return JsonResponse(answer, status=status, headers=headers)
 
 
 def _is_api(request: HttpRequest) -> bool:

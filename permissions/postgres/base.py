@@ -8,12 +8,16 @@ from django.db.backends.postgresql import base
 from psycopg import ClientCursor
 
 from permissions.postgres import scoping
+from permissions.postgres.outage import Outage
 
 if TYPE_CHECKING:
     _Cursor = ClientCursor[Any]
 else:
     # Django's subclass of it, which the stubs leave out.
     _Cursor = base.Cursor
+
+
+_outage = Outage()
 
 
 class ScopedCursor(_Cursor):
@@ -44,6 +48,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_connection_params(self) -> dict[str, Any]:
         parameters: dict[str, Any] = super().get_connection_params()
         return parameters | {"cursor_factory": ScopedCursor}
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """From the pool, and not all threads at once while the database is away."""
+        with _outage.noticed(self.pool):
+            return super().get_new_connection(conn_params)
 
     def chunked_cursor(self) -> Any:
         """Rows in pages within a transaction; outside of one, where a scope can't stay, all at once."""
