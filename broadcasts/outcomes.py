@@ -8,6 +8,8 @@ from django.utils.translation import gettext as _
 
 from broadcasts import selectors
 from broadcasts.models import Recipient
+from messaging import codes
+from messaging.codes import ErrorCode
 from messaging.models import Message
 from permissions import ids
 
@@ -39,14 +41,19 @@ def _outcome(person: Recipient) -> dict[str, Any]:
     if person.duplicate_of:
         detail = _("The same person as the line %(line)s.") % {"line": person.duplicate_of}
     code = person.code if person.state in _ENDED_BADLY else None
-    return {"status": person.state, "error_code": code or None, "error_detail": detail}
+    return {"status": person.state, "error_code": codes.outside(code or ""), "error_detail": detail}
 
 
 def _outcome_of(message: Message) -> dict[str, Any]:
     word = selectors.word_of(message)
     if word == "in_doubt":
         # It may still turn out to have been delivered; until then nobody sends it again.
-        return {"status": "failed", "error_code": "outcome_unknown", "error_detail": message.error_detail or None}
+        return {
+            "status": "failed",
+            "error_code": ErrorCode.OUTCOME_UNKNOWN.value,
+            "error_detail": message.error_detail or None,
+        }
     if word not in _ENDED_BADLY:
         return {"status": word, "error_code": None, "error_detail": None}
-    return {"status": word, "error_code": message.error_code or None, "error_detail": message.error_detail or None}
+    code = codes.outside(message.error_code)
+    return {"status": word, "error_code": code, "error_detail": message.error_detail or None}

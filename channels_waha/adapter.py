@@ -44,6 +44,9 @@ class WahaAdapter:
     """One per process, used by all its threads: a cached fact may be read twice, never wrongly."""
 
     carries_ban_risk: ClassVar[bool] = True
+    error_codes: ClassVar[frozenset[str]] = frozenset(
+        {"invalid_chat_id", "type_not_supported", "waha_not_supported", "waha_rejected"}
+    )
 
     def __init__(self) -> None:
         self._cache: dict[UUID, _Cached] = {}

@@ -123,11 +123,15 @@ class ChannelAdapter(Protocol):
     """What messaging asks of a channel.
 
     ``carries_ban_risk``: whether a number of this kind can be banned for how it is used, so that the rules
-    that protect numbers hold for it.
+    that protect numbers hold for it. ``error_codes``: with what a message of this kind may fail for good, faults of
+    recipient and content: a closed list, which integrators read.
     """
 
     @property
     def carries_ban_risk(self) -> bool: ...
+
+    @property
+    def error_codes(self) -> frozenset[str]: ...
 
     def new_provider_id(self, channel_id: UUID) -> str | None:
         """A message id made by us, where the provider takes one; else None. No network."""

@@ -7,6 +7,7 @@ from rest_framework import serializers
 from broadcasts import selectors
 from broadcasts.codes import FailureCode, RiskCode, WaitingCode, WarningCode
 from broadcasts.models import Broadcast, Recipient
+from messaging import codes
 from permissions import ids
 from permissions.api.serializers import PrefixedIdField
 
@@ -137,11 +138,14 @@ class Person(serializers.Serializer[None]):
     message_id = PrefixedIdField(ids.MESSAGE, allow_null=True)
     wa_message_id = serializers.CharField(allow_null=True)
     status = serializers.ChoiceField([word for word in selectors.WORDS if word != "in_doubt"])
-    error_code = serializers.CharField(allow_null=True)
     error_detail = serializers.CharField(allow_null=True)
     exclusion = serializers.ChoiceField(Recipient.Exclusion.values, allow_null=True)
     attempts = serializers.IntegerField(min_value=0)
     updated_at = serializers.DateTimeField()
+
+    def get_fields(self) -> dict[str, serializers.Field]:  # type: ignore[type-arg]
+        error_code = serializers.ChoiceField(codes.all_codes(), allow_null=True)
+        return {**super().get_fields(), "error_code": error_code}
 
 
 # What a body of POST /broadcasts may be refused for, beside its fields.
