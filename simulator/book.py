@@ -152,7 +152,7 @@ class Book:
 
     def _append(self, row: dict[str, Any]) -> None:
         if self._descriptor is not None:
-            os.write(self._descriptor, json.dumps(row, ensure_ascii=False).encode() + b"\n")
+            os.write(self._descriptor, json.dumps(row).encode() + b"\n")
 
     def _read_back(self, path: Path) -> None:
         if not path.exists():

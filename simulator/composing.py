@@ -20,7 +20,7 @@ class CompositionError(ValueError):
 
 def compose(session: Session, body: Mapping[str, Any], *, chat_id: str, quoted: Message | None, at_ms: int) -> Content:
     """The content that `body` describes, its `type` being text when not told. Raises CompositionError."""
-    kind = body.get("type") or ("empty" if body.get("text", "") is None else "text")
+    kind = _text(body, "type") or ("empty" if body.get("text", "") is None else "text")
     context = _context(session, quoted)
     if kind in contents.MEDIA:
         return _media(kind, body, context, at_ms)

@@ -14,7 +14,6 @@ class Number:
     exists: bool = True
     chat_id: str | None = None
     lid: str | None = None
-    push_name: str | None = None
     picture: str | None = None
     about: str | None = None
 

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -143,6 +143,9 @@ class FaultBoard:
         count = request.get("count")
         if count is not None and (not isinstance(count, int) or count < 1):
             raise FaultRuleError("count must be a whole number from 1")
+        for name in ("op", "session", "chat_id", "event"):
+            if not isinstance(request.get(name), str | None):
+                raise FaultRuleError(f"{name} must be a text")
         lasts = request.get("lasts")
         if lasts is not None and (isinstance(lasts, bool) or not isinstance(lasts, int | float) or lasts <= 0):
             raise FaultRuleError("lasts must be a number of seconds above 0")
@@ -213,9 +216,36 @@ def _parameters(kind: str, request: Mapping[str, Any]) -> dict[str, Any]:
     missing = [name for name, value in found.items() if value is None]
     if missing:
         raise FaultRuleError(f"{kind} needs {', '.join(missing)}")
-    if kind == "echo" and found["order"] not in ECHO_ORDERS:
-        raise FaultRuleError(f"order must be one of {', '.join(ECHO_ORDERS)}")
+    for name, value in found.items():
+        fits, words = _CHECKS[name]
+        if not fits(value):
+            raise FaultRuleError(f"{name} must be {words}")
     return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+# A parameter → what it must be, and how that is said.
+_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "seconds": (_is_number, "a number of seconds"),
+    "status": (lambda value: _is_whole(value) and 200 <= value <= 599, "a status from 200 to 599"),
+    "acted": (lambda value: isinstance(value, bool), "true or false"),
+    "fresh": (lambda value: isinstance(value, bool), "true or false"),
+    "body": (lambda value: isinstance(value, dict | list), "an object or a list"),
+    "extra": (lambda value: isinstance(value, dict), "an object"),
+    "retry_after": (lambda value: isinstance(value, str) or _is_number(value), "seconds or a date"),
+    "message": (lambda value: isinstance(value, str), "a text"),
+    "order": (lambda value: value in ECHO_ORDERS, f"one of {', '.join(ECHO_ORDERS)}"),
+    "acks": (lambda value: isinstance(value, list) and all(map(_is_whole, value)), "a list of whole numbers"),
+    "times": (lambda value: _is_whole(value) and value >= 0, "a whole number from 0"),
+    "after": (_is_whole, "a whole number"),
+}
 
 
 def _apply(plan: Plan, rule: Rule) -> None:

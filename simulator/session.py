@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from simulator import connection
 from simulator.delivery import Hook, Posting
 from simulator.engines import ENGINES, Engine, Me
 from simulator.envelope import Envelope, environment
@@ -126,11 +127,13 @@ class Session:
         self.me = None
         self.activity_ms = None
         self._move(Status.STARTING)
+        self._tell_engine(connection.connecting)
         self._after(CONNECT_SECONDS, self._connected)
 
     def stop(self) -> None:
         self._cancel_step()
         self.qr = None
+        self._tell_state(connection.closed(connection.LOGOUT, at=self._world.clock.now()))
         self._move(Status.STOPPED)
         self.me = None
 
@@ -159,6 +162,7 @@ class Session:
         self.push_name = push_name
         self.is_revoked = False
         self.me = {"id": f"{phone}@c.us", "lid": self._world.directory.lid_of(phone)}
+        self._tell_state({"isNewLogin": True})
         self._after(RECONNECT_SECONDS, self._reconnect)
 
     def request_code(self, phone: str) -> str:
@@ -170,6 +174,7 @@ class Session:
         """The phone's owner removes the linked device; a mere restart then fails again if `revoke`."""
         self._cancel_step()
         self.is_revoked = revoke
+        self._tell_state(connection.closed(connection.REMOVED, at=self._world.clock.now()))
         self._move(Status.FAILED)
 
     def crash(self) -> None:
@@ -187,6 +192,7 @@ class Session:
         """The socket is lost. Routine: back in seconds; with `stay`, not before `restore`."""
         if not self.lifecycle.is_running:
             raise IllegalMoveError(self.status, Status.STARTING)
+        self._tell_state(connection.closed(connection.LOST, at=self._world.clock.now()))
         self._move(Status.STARTING)
         self._offline_tries = 1
         self._after(RECONNECT_SECONDS, self._try_offline if stay else self._reconnect_now)
@@ -204,7 +210,9 @@ class Session:
             self._show_qr()
         else:
             self.me = {"id": f"{self.phone}@c.us", "lid": self._world.directory.lid_of(self.phone)}
+            self._tell_state({"connection": "open"})
             self._move(Status.WORKING)
+            self._tell_state({"isOnline": True, "receivedPendingNotifications": True})
             self._run_deferred()
 
     def _show_qr(self) -> None:
@@ -213,6 +221,7 @@ class Session:
             self._move(Status.FAILED)
             return
         self.qr = self._world.ids.qr()
+        self._tell_state({"qr": self.qr})
         self._move(Status.SCAN_QR_CODE)
         self._after(QR_SECONDS[self._qr_count], self._show_qr)
         self._qr_count += 1
@@ -252,6 +261,16 @@ class Session:
 
     def _announce(self) -> None:
         self.emit("session.status", self.lifecycle.as_payload(self.name))
+
+    def _tell_state(self, update: dict[str, Any]) -> None:
+        """What Baileys says of its connection; the other engines have words of their own."""
+        if self.engine.name == "NOWEB":
+            self.emit("state.change", update)
+
+    def _tell_engine(self, update: Callable[..., dict[str, Any]]) -> None:
+        if self.engine.name == "NOWEB":
+            now_ms = self._world.clock.now_ms()
+            self.emit("engine.event", update(event_id=self._world.ids.event(now_ms), at_ms=now_ms))
 
     def _after(self, seconds: float, call: Callable[[], None]) -> None:
         self._cancel_step()

@@ -6,7 +6,16 @@ from aiohttp import web
 
 from simulator import grouping
 from simulator.api.guard import WORLD, read_body, reply
-from simulator.control.guard import CommandError, Route, session_of, text_of
+from simulator.control.guard import (
+    CommandError,
+    Route,
+    choice_of,
+    flag_of,
+    optional_text,
+    phone_of,
+    session_of,
+    text_of,
+)
 from simulator.groups import ROLES, Group, Member
 from simulator.session import Session
 from simulator.world import World
@@ -27,9 +36,9 @@ async def put_group(request: web.Request) -> web.Response:
         group_id=request.match_info["group"],
         subject=text_of(body["subject"], "subject"),
         members=members,
-        owner=None if body.get("admin") or not others else others[0],
-        description=body.get("description", ""),
-        announce=bool(body.get("announce")),
+        owner=None if flag_of(body, "admin") or not others else others[0],
+        description=optional_text(body, "description") or "",
+        announce=flag_of(body, "announce"),
     )
     return reply(200, group.as_v2())
 
@@ -53,7 +62,9 @@ async def change_group(request: web.Request) -> web.Response:
     unknown = set(body) - {"subject", "description", "announce"}
     if unknown:
         raise CommandError(f"unknown: {', '.join(sorted(unknown))}")
-    grouping.update(request.app[WORLD], session, group, **body)
+    texts = {name: text_of(body[name], name) for name in ("subject", "description") if name in body}
+    flags = {name: flag_of(body, name) for name in ("announce",) if name in body}
+    grouping.update(request.app[WORLD], session, group, **texts, **flags)
     return reply(200, group.as_v2())
 
 
@@ -73,13 +84,11 @@ def _group(session: Session, group_id: str) -> Group:
 
 def _member(world: World, row: Any) -> Member:
     if isinstance(row, str):
-        return grouping.member(world, row)
+        return grouping.member(world, phone_of(row, "a member"))
     if not isinstance(row, dict):
         raise CommandError("a member must be a phone or an object")
-    role = row.get("role", "participant")
-    if role not in ROLES:
-        raise CommandError(f"role must be one of {', '.join(ROLES)}")
-    return grouping.member(world, text_of(row["phone"], "phone"), as_lid=bool(row.get("lid")), role=role)
+    role = choice_of(row, "role", ROLES, "participant")
+    return grouping.member(world, phone_of(row["phone"]), as_lid=flag_of(row, "lid"), role=role)
 
 
 def _list(body: dict[str, Any], name: str) -> list[Any]:

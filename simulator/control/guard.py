@@ -1,6 +1,7 @@
 """What stands before every call of the control API."""
 
 import ipaddress
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -48,6 +49,11 @@ def session_of(request: web.Request) -> Session:
     return request.app[WORLD].require(request.match_info["session"])
 
 
+def session_named(request: web.Request, body: Mapping[str, Any]) -> Session:
+    """The one that the body names; raises WAHA's 404."""
+    return request.app[WORLD].require(text_of(body["session"], "session"))
+
+
 def number_of(value: Any, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise CommandError(f"{name} must be a number")
@@ -57,4 +63,32 @@ def number_of(value: Any, name: str) -> float:
 def text_of(value: Any, name: str) -> str:
     if not isinstance(value, str) or not value:
         raise CommandError(f"{name} must be a text")
+    return value
+
+
+def optional_text(body: Mapping[str, Any], name: str) -> str | None:
+    value = body.get(name)
+    if value is not None and not isinstance(value, str):
+        raise CommandError(f"{name} must be a text")
+    return value
+
+
+def flag_of(body: Mapping[str, Any], name: str, *, otherwise: bool = False) -> bool:
+    value = body.get(name, otherwise)
+    if not isinstance(value, bool):
+        raise CommandError(f"{name} must be true or false")
+    return value
+
+
+def choice_of(body: Mapping[str, Any], name: str, choices: Iterable[str], otherwise: str | None = None) -> str:
+    value = body.get(name, otherwise)
+    if not isinstance(value, str) or value not in choices:
+        raise CommandError(f"{name} must be one of {', '.join(choices)}")
+    return value
+
+
+def phone_of(value: Any, name: str = "phone") -> str:
+    """Digits alone, as in an address."""
+    if not isinstance(value, str) or not value.isascii() or not value.isdigit():
+        raise CommandError(f"{name} must be a phone in digits, as 5511999990001")
     return value

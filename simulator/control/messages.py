@@ -8,7 +8,17 @@ from aiohttp import web
 
 from simulator import addresses, composing, contents, receiving, refusals
 from simulator.api.guard import WORLD, read_body, reply
-from simulator.control.guard import CommandError, Route, number_of, text_of
+from simulator.control.guard import (
+    CommandError,
+    Route,
+    choice_of,
+    flag_of,
+    number_of,
+    optional_text,
+    phone_of,
+    session_named,
+    text_of,
+)
 from simulator.messages import ACK_NAMES, Message
 from simulator.session import Session
 from simulator.states import Status
@@ -22,27 +32,29 @@ async def inbound(request: web.Request) -> web.Response:
     """Someone writes; see `README.md` for the types and their fields."""
     body = await read_body(request)
     world = request.app[WORLD]
-    session = world.require(body["session"])
-    sender = text_of(body["from"], "from")
-    as_lid = body.get("lid")
-    if isinstance(as_lid, str):
-        raise CommandError("lid must be true or false; a hidden id of its own is set at numbers/{phone}")
-    chat_id = body.get("chat_id")
+    session = session_named(request, body)
+    sender = phone_of(body["from"], "from")
+    chat_id = optional_text(body, "chat_id")
     at = body.get("timestamp")
     quoted = _quoted(session, body)
-    target_chat = chat_id or addresses.with_suffix(sender)
-    content = composing.compose(session, body, chat_id=target_chat, quoted=quoted, at_ms=world.clock.now_ms())
+    content = composing.compose(
+        session,
+        body,
+        chat_id=chat_id or addresses.with_suffix(sender),
+        quoted=quoted,
+        at_ms=world.clock.now_ms(),
+    )
     message = receiving.inbound(
         world,
         session,
         sender=sender,
         content=content,
-        chat_id=None if chat_id is None else text_of(chat_id, "chat_id"),
-        message_id=body.get("id"),
-        push_name=body.get("push_name"),
-        as_lid=bool(as_lid),
-        is_hidden=bool(body.get("hidden")),
-        comes_twice=bool(body.get("twice")),
+        chat_id=chat_id,
+        message_id=optional_text(body, "id"),
+        push_name=optional_text(body, "push_name"),
+        as_lid=flag_of(body, "lid"),
+        is_hidden=flag_of(body, "hidden"),
+        comes_twice=flag_of(body, "twice"),
         quoted=quoted,
         media=composing.media_of(body, content),
         at=None if at is None else int(number_of(at, "timestamp")),
@@ -54,7 +66,7 @@ async def phone_sends(request: web.Request) -> web.Response:
     """`{"session", "to", …}`: written on the session's own phone, any type."""
     body = await read_body(request)
     world = request.app[WORLD]
-    session = world.require(body["session"])
+    session = session_named(request, body)
     if session.status is Status.STOPPED:
         raise refusals.wrong_status(session.name, session.status, (Status.WORKING,))
     to = addresses.with_suffix(text_of(body["to"], "to"))
@@ -65,9 +77,9 @@ async def phone_sends(request: web.Request) -> web.Response:
         session,
         to=to,
         content=content,
-        message_id=body.get("id"),
+        message_id=optional_text(body, "id"),
         quoted=quoted,
-        with_acks=bool(body.get("acks")),
+        with_acks=flag_of(body, "acks"),
     )
     return reply(201, {"id": message.full})
 
@@ -75,7 +87,7 @@ async def phone_sends(request: web.Request) -> web.Response:
 async def acknowledge(request: web.Request) -> web.Response:
     """`{"session", "id", "ack", "chat_id"?}`: one `message.ack`, of any rank, of a message known or not."""
     body = await read_body(request)
-    session = request.app[WORLD].require(body["session"])
+    session = session_named(request, body)
     message_id, ack = text_of(body["id"], "id"), int(number_of(body["ack"], "ack"))
     message = session.messages.find(message_id) or _stranger(message_id, body.get("chat_id"))
     message.ack = ack
@@ -87,28 +99,25 @@ async def call(request: web.Request) -> web.Response:
     """`{"session", "from", "event"?, "video"?, "id"?}`: someone calls."""
     body = await read_body(request)
     world = request.app[WORLD]
-    session = world.require(body["session"])
-    event = body.get("event", "received")
-    if event not in CALLS:
-        raise CommandError(f"event must be one of {', '.join(CALLS)}")
-    caller = addresses.with_suffix(text_of(body["from"], "from"))
-    shown = {"id": body.get("id") or world.ids.phone_message(), "isVideo": bool(body.get("video")), "isGroup": False}
+    session = session_named(request, body)
+    event = choice_of(body, "event", CALLS, "received")
+    caller = addresses.with_suffix(phone_of(body["from"], "from"))
+    call_id = optional_text(body, "id") or world.ids.phone_message()
+    shown = {"id": call_id, "isVideo": flag_of(body, "video"), "isGroup": False}
     jid = addresses.to_engine(caller)
     details = shown | {"from": jid, "chatId": jid, "status": CALLS[event], "offline": False}
     payload = shown | {"from": caller, "timestamp": int(world.clock.now()), "_data": details}
     session.when_working(lambda: _emit(session, f"call.{event}", payload))
-    return reply(201, {"id": shown["id"]})
+    return reply(201, {"id": call_id})
 
 
 async def presence(request: web.Request) -> web.Response:
     """`{"session", "chat_id", "presence", "participant"?}`: someone types, records, comes or goes."""
     body = await read_body(request)
-    session = request.app[WORLD].require(body["session"])
-    shown = body.get("presence", "typing")
-    if shown not in PRESENCES:
-        raise CommandError(f"presence must be one of {', '.join(PRESENCES)}")
+    session = session_named(request, body)
+    shown = choice_of(body, "presence", PRESENCES, "typing")
     chat_id = addresses.with_suffix(text_of(body["chat_id"], "chat_id"))
-    who = {"participant": body.get("participant") or chat_id, "lastKnownPresence": shown, "lastSeen": None}
+    who = {"participant": optional_text(body, "participant") or chat_id, "lastKnownPresence": shown, "lastSeen": None}
     _emit(session, "presence.update", {"id": chat_id, "presences": [who]})
     return reply(201, {"id": chat_id})
 
@@ -116,7 +125,7 @@ async def presence(request: web.Request) -> web.Response:
 async def event(request: web.Request) -> web.Response:
     """`{"session", "event", "payload"}`, or `raw` (base64) for the whole body: signed and posted as it is."""
     body = await read_body(request)
-    session = request.app[WORLD].require(body["session"])
+    session = session_named(request, body)
     name = text_of(body["event"], "event")
     if body.get("raw") is None:
         return reply(201, {"hooks": len(session.emit(name, body.get("payload")))})
@@ -151,8 +160,7 @@ async def list_messages(request: web.Request) -> web.Response:
 async def read_chat(request: web.Request) -> web.Response:
     """`{"session", "chat_id"}`: the other phone opens the chat, and what it got is read."""
     body = await read_body(request)
-    world = request.app[WORLD]
-    session = world.require(body["session"])
+    session = session_named(request, body)
     chats = session.people.both(text_of(body["chat_id"], "chat_id"))
     unread = [message for message in session.messages.newest_first(chats) if message.from_me and 0 <= message.ack < 3]
     for message in unread:

@@ -4,7 +4,7 @@ from aiohttp import web
 
 from simulator.api import files
 from simulator.api.guard import WORLD, read_body, reply
-from simulator.control.guard import CommandError, Route
+from simulator.control.guard import CommandError, Route, flag_of, optional_text
 from simulator.directory import Number
 
 
@@ -65,15 +65,14 @@ async def remove_faults(request: web.Request) -> web.Response:
 
 
 async def put_number(request: web.Request) -> web.Response:
-    """`{"exists", "chat_id"?, "lid"?, "push_name"?, "picture"?, "about"?}` for the phone in the path."""
+    """`{"exists", "chat_id"?, "lid"?, "picture"?, "about"?}` for the phone in the path."""
     body = await read_body(request)
     number = Number(
-        exists=bool(body.get("exists", True)),
-        chat_id=body.get("chat_id"),
-        lid=body.get("lid"),
-        push_name=body.get("push_name"),
-        picture=body.get("picture"),
-        about=body.get("about"),
+        exists=flag_of(body, "exists", otherwise=True),
+        chat_id=optional_text(body, "chat_id"),
+        lid=optional_text(body, "lid"),
+        picture=optional_text(body, "picture"),
+        about=optional_text(body, "about"),
     )
     request.app[WORLD].directory.put(request.match_info["phone"], number)
     return reply(200, {"exists": number.exists, "chat_id": number.chat_id, "lid": number.lid})

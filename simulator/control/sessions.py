@@ -5,7 +5,17 @@ from aiohttp import web
 from simulator import addresses
 from simulator.api.auth import png
 from simulator.api.guard import EMPTY_HEADERS, WORLD, read_body, reply
-from simulator.control.guard import CommandError, Route, number_of, session_of, text_of
+from simulator.control.guard import (
+    CommandError,
+    Route,
+    choice_of,
+    flag_of,
+    number_of,
+    optional_text,
+    phone_of,
+    session_of,
+    text_of,
+)
 from simulator.engines import ENGINES
 from simulator.restriction import HOWS, NO_CAPPING, Restriction
 from simulator.session import ScanError
@@ -15,7 +25,11 @@ async def scan(request: web.Request) -> web.Response:
     """`{"phone", "qr"?, "push_name"?}`; 409 unless a QR is shown and, when given, it is this one."""
     body = await read_body(request)
     session = session_of(request)
-    session.scan(phone=body["phone"], push_name=body.get("push_name", "Simulator"), qr=body.get("qr"))
+    session.scan(
+        phone=phone_of(body["phone"]),
+        push_name=optional_text(body, "push_name") or "Simulator",
+        qr=optional_text(body, "qr"),
+    )
     return reply(200, session.describe())
 
 
@@ -32,14 +46,14 @@ async def qr_picture(request: web.Request) -> web.Response:
 async def unlink(request: web.Request) -> web.Response:
     """FAILED; with `{"revoke": false}` a restart is enough to mend it."""
     session = session_of(request)
-    session.unlink(revoke=bool((await read_body(request)).get("revoke", True)))
+    session.unlink(revoke=flag_of(await read_body(request), "revoke", otherwise=True))
     return reply(200, session.describe())
 
 
 async def drop(request: web.Request) -> web.Response:
     """STARTING; back by itself, or with `{"stay": true}` at `restore`."""
     session = session_of(request)
-    session.drop(stay=bool((await read_body(request)).get("stay")))
+    session.drop(stay=flag_of(await read_body(request), "stay"))
     return reply(200, session.describe())
 
 
@@ -51,9 +65,7 @@ async def restore(request: web.Request) -> web.Response:
 
 async def set_engine(request: web.Request) -> web.Response:
     """`{"engine": "GOWS"}`: the shapes of one session, from its next answer on."""
-    engine = (await read_body(request))["engine"]
-    if engine not in ENGINES:
-        return reply(400, {"error": f"engine must be one of {', '.join(ENGINES)}"})
+    engine = choice_of(await read_body(request), "engine", ENGINES)
     session = request.app[WORLD].set_engine(request.match_info["session"], engine)
     return reply(200, session.describe())
 
@@ -61,17 +73,14 @@ async def set_engine(request: web.Request) -> web.Response:
 async def restrict(request: web.Request) -> web.Response:
     """`{"seconds"?, "enforcement"?, "replies_pass"?, "how"?}`: strangers can be written to no more."""
     body = await read_body(request)
-    how = body.get("how")
-    if how not in (None, *HOWS):
-        raise CommandError(f"how must be one of {', '.join(HOWS)}")
     seconds = body.get("seconds")
     until = None if seconds is None else request.app[WORLD].clock.now() + number_of(seconds, "seconds")
     session = session_of(request)
     session.restriction = Restriction(
         enforcement=text_of(body.get("enforcement", "DEFAULT"), "enforcement"),
         until=until,
-        replies_pass=bool(body.get("replies_pass", True)),
-        how=how,
+        replies_pass=flag_of(body, "replies_pass", otherwise=True),
+        how=None if body.get("how") is None else choice_of(body, "how", HOWS),
     )
     return reply(200, session.restriction.as_timelock(request.app[WORLD].clock.now()))
 
@@ -97,12 +106,13 @@ async def cap(request: web.Request) -> web.Response:
 async def save_contact(request: web.Request) -> web.Response:
     """`{"name"?, "push_name"?, "lid"?}`: someone in the address book; `lid` true draws the hidden id."""
     body = await read_body(request)
-    phone, lid = request.match_info["phone"], body.get("lid")
-    if lid is True:
-        lid = request.app[WORLD].directory.lid_of(phone)
-    session = session_of(request)
-    person = session.people.save(
-        addresses.with_suffix(phone), name=body.get("name"), push_name=body.get("push_name"), lid=lid or None
+    phone = phone_of(request.match_info["phone"])
+    draws = body.get("lid") is True
+    person = session_of(request).people.save(
+        addresses.with_suffix(phone),
+        name=optional_text(body, "name"),
+        push_name=optional_text(body, "push_name"),
+        lid=request.app[WORLD].directory.lid_of(phone) if draws else optional_text(body, "lid"),
     )
     return reply(
         200, {"chat_id": person.chat_id, "lid": person.lid, "name": person.name, "push_name": person.push_name}
@@ -112,9 +122,9 @@ async def save_contact(request: web.Request) -> web.Response:
 async def learn_lid(request: web.Request) -> web.Response:
     """`{"phone", "lid"?}`: from now on the account knows whose hidden id this is."""
     body = await read_body(request)
-    phone = text_of(body["phone"], "phone")
-    lid = body.get("lid") or request.app[WORLD].directory.lid_of(phone)
-    session_of(request).people.learn(text_of(lid, "lid"), addresses.with_suffix(phone))
+    phone = phone_of(body["phone"])
+    lid = optional_text(body, "lid") or request.app[WORLD].directory.lid_of(phone)
+    session_of(request).people.learn(lid, addresses.with_suffix(phone))
     return reply(200, {"lid": lid, "pn": addresses.with_suffix(phone)})
 
 

@@ -1,8 +1,10 @@
 """The book of what each phone got."""
 
+import hashlib
 from pathlib import Path
 
 from simulator.book import Book, Entry
+from simulator.files import File
 
 
 def write(
@@ -76,3 +78,40 @@ def test_clearing_empties_the_file_too(tmp_path: Path) -> None:
     book.clear()
     book.close()
     assert Book(path).entries() == []
+
+
+def test_half_an_emoji_survives_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "book.jsonl"
+    book = Book(path)
+    book.record(
+        session="a", chat_id="1@c.us", text="\ud83d", message_id="A", id_given=False, source="api", requested_at=1.0
+    )
+    book.close()
+    (entry,) = Book(path).entries()
+    assert entry["text"] == "\ud83d"
+
+
+def test_files_and_quotes_stand_in_the_book(tmp_path: Path) -> None:
+    path = tmp_path / "book.jsonl"
+    book = Book(path)
+    book.record(
+        session="a",
+        chat_id="1@c.us",
+        text=None,
+        message_id="A",
+        id_given=False,
+        source="api",
+        requested_at=1.0,
+        kind="image",
+        reply_to="B",
+        file=File(b"abc", "image/png", "a.png"),
+    )
+    book.close()
+    (entry,) = Book(path).entries()
+    assert (entry["kind"], entry["reply_to"]) == ("image", "B")
+    assert entry["file"] == {
+        "mimetype": "image/png",
+        "filename": "a.png",
+        "size": 3,
+        "sha256": hashlib.sha256(b"abc").hexdigest(),
+    }

@@ -1,5 +1,6 @@
 """Sessions: pairing, losing and getting back the connection, calls that exclude each other."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -158,10 +159,11 @@ def test_a_new_configuration_restarts_what_runs_and_replaces_the_old(waha: Calle
     assert "metadata" not in arrival.event
 
 
-def test_lifecycle_calls_exclude_each_other_and_who_waits_too_long_gets_a_500(waha: Caller) -> None:
-    name = waha.working_session()
+def test_lifecycle_calls_exclude_each_other_and_who_waits_too_long_gets_a_500(slow: Caller) -> None:
+    """Each takes 3 s, and nobody waits longer than 5."""
+    name = slow.new_session()
     with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda _: waha.post(f"/api/sessions/{name}/restart"), range(4)))
+        answers = list(pool.map(lambda _: slow.post(f"/api/sessions/{name}/restart"), range(4)))
     assert sorted(answer.status_code for answer in answers) == [201, 201, 500, 500]
     late = next(answer.json() for answer in answers if answer.status_code == 500)
     assert late["exception"]["message"] == f"async-lock timed out in queue {name}"
@@ -173,11 +175,42 @@ def test_a_restricted_core_has_one_session(core: Caller) -> None:
     assert "WAHA PLUS" in answer.json()["message"]
 
 
-def test_the_control_api_names_what_is_wrong(waha: Caller) -> None:
-    headers = {"Content-Type": "application/json"}
-    assert waha.ask("POST", "/control/faults", '{"kind": "nonsense"}', headers).status_code == 400
-    assert waha.ask("POST", "/control/inbound", "{}", headers).json() == {"error": "missing 'session'"}
-    assert waha.ask("POST", "/control/sessions/nobody/drop", None, {}).status_code == 404
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "error"),
+    [
+        ("POST", "faults", {"kind": "nonsense"}, 400, "kind"),
+        ("POST", "faults", {"kind": "status", "status": "bad"}, 400, "status must be"),
+        ("POST", "faults", {"kind": "status", "status": 42}, 400, "status must be"),
+        ("POST", "faults", {"kind": "delay_after", "seconds": "1"}, 400, "seconds must be"),
+        ("POST", "faults", {"kind": "drop_acks", "acks": "all"}, 400, "acks must be"),
+        ("POST", "faults", {"kind": "reset", "session": 5}, 400, "session must be"),
+        ("POST", "inbound", {}, 400, "missing 'session'"),
+        ("POST", "inbound", {"session": "{name}"}, 400, "missing 'from'"),
+        ("POST", "inbound", {"session": "{name}", "from": "Ana", "text": "x"}, 400, "from must be a phone"),
+        ("POST", "inbound", {"session": "{name}", "from": "55119", "text": "x", "twice": 1}, 400, "twice must be"),
+        ("POST", "calls", {"session": "{name}", "from": "55119", "event": {}}, 400, "event must be one of"),
+        ("POST", "presence", {"session": "{name}", "chat_id": "1", "presence": "x"}, 400, "presence must be one of"),
+        ("POST", "events", {"session": "{name}", "event": "message", "raw": "%"}, 400, "raw must be base64"),
+        ("POST", "acks", {"session": "{name}", "id": "x", "ack": "3"}, 400, "ack must be a number"),
+        ("POST", "phone-sends", {"session": "{name}", "to": "55119", "text": "x"}, 422, "Session status"),
+        ("POST", "sessions/nobody/drop", None, 404, ""),
+        ("POST", "sessions/{name}/drop", None, 409, "STOPPED cannot become STARTING"),
+        ("POST", "sessions/{name}/scan", {"phone": "x"}, 400, "phone must be a phone"),
+        ("POST", "sessions/{name}/engine", {"engine": "WPP"}, 400, "engine must be one of"),
+        ("POST", "sessions/{name}/restrict", {"how": "no"}, 400, "how must be one of"),
+        ("PUT", "sessions/{name}/contacts/55119", {"lid": [1]}, 400, "lid must be a text"),
+        ("PUT", "sessions/{name}/groups/1@g.us", {"subject": "x", "members": [5]}, 400, "a member must be"),
+        ("POST", "sessions/{name}/groups/1@g.us/members", {}, 400, "no group 1@g.us"),
+        ("PUT", "numbers/55119", {"exists": "no"}, 400, "exists must be true or false"),
+        ("GET", "book?since=now", None, 400, "since must be a number"),
+        ("GET", "chats", None, 400, "missing 'session'"),
+    ],
+)
+def test_the_control_api_names_what_is_wrong(
+    waha: Caller, method: str, path: str, body: Any, status: int, error: str
+) -> None:
     name = waha.new_session(start=False)
-    assert waha.ask("POST", f"/control/sessions/{name}/drop", None, {}).status_code == 409
-    assert waha.ask("POST", f"/control/sessions/{name}/engine", '{"engine": "WPP"}', headers).status_code == 400
+    sent = None if body is None else json.dumps(body).replace("{name}", name)
+    answer = waha.ask(method, f"/control/{path.replace('{name}', name)}", sent, {"Content-Type": "application/json"})
+    assert answer.status_code == status
+    assert error in answer.json().get("error", "")
