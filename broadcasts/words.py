@@ -74,6 +74,17 @@ _FAILURES: dict[str, Promise] = {
 }
 
 
+_WAITS: dict[str, Promise] = {
+    WaitingCode.CHANNEL_HELD: _("the number is held until somebody looks at it"),
+    WaitingCode.CHANNEL_ARCHIVED: _("the number was archived"),
+}
+
+
+def waiting(code: str) -> Text:
+    """Why nothing leaves right now."""
+    return _WAITS.get(code) or words_of(code)
+
+
 def failure(code: str) -> Text:
     """Why nothing of a broadcast was sent, and nothing can be."""
     return _FAILURES.get(code, code)
@@ -123,7 +134,7 @@ def _sending(tally: Tally, expected: Outlook, clock: Clock) -> str:
     wait = expected.waiting_for
     # A pause of some seconds between two messages is how it goes, and holds nothing up.
     if wait is not None and wait.code != WaitingCode.PACE:
-        said.append(gettext("Held: %(why)s.") % {"why": words_of(wait.code)})
+        said.append(gettext("Held: %(why)s.") % {"why": waiting(wait.code)})
         if wait.until is not None:
             said.append(gettext("Goes on at %(time)s.") % {"time": _local(wait.until, clock)})
     if expected.finish_at is not None:

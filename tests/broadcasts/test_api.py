@@ -26,7 +26,7 @@ from tests.broadcasts.conftest import PATH, TEXTS, Shop, close_connection, url
 pytestmark = pytest.mark.django_db
 
 Error = Callable[[Any], tuple[int, str, str | None]]
-MOVES = ("pause", "resume", "cancel")
+MOVES = ("pause", "resume", "cancel", "retry-failed")
 
 
 def test_a_post_is_accepted(shop: Shop) -> None:
@@ -313,6 +313,28 @@ def test_the_list_costs_the_same_at_1_and_3_rows(shop: Shop) -> None:
 
     assert len(shop.get().json()["results"]) == 3
     assert queries() == alone
+
+
+def test_the_list_by_status_and_group(shop: Shop, error: Error) -> None:
+    shop.add("+5511999990001")
+    sending, queued = shop.launched(), shop.compose()
+    other = factories.GroupFactory.create(organization=shop.organization, team=shop.group.team)
+
+    def found(**query: str) -> list[str]:
+        return [each["id"] for each in shop.get(**query).json()["results"]]
+
+    assert found(status="sending") == [ids.encode(ids.BROADCAST, sending.pk)]
+    assert found(status="queued") == [ids.encode(ids.BROADCAST, queued.pk)]
+    assert found(status="failed") == []
+    for reference in (shop.group.external_id, ids.encode(ids.GROUP, shop.group.pk)):
+        assert len(found(group_id=reference)) == 2
+        assert len(found(group_id=reference, status="queued")) == 1
+    assert found(group_id=other.external_id) == []
+    for unknown in ("claimed", "", "SENDING"):
+        assert error(shop.get(status=unknown)) == (400, "invalid_choice", "status")
+    stranger = factories.GroupFactory.create()
+    for unknown in ("grp_nenhum", "", ids.encode(ids.GROUP, stranger.pk)):
+        assert error(shop.get(group_id=unknown)) == (400, "invalid_choice", "group_id")
 
 
 def test_recipients_in_the_order_of_the_audience(shop: Shop) -> None:

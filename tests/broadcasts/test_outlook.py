@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from broadcasts import outlook, plan, selectors, services
+from broadcasts import feed, outlook, plan, selectors, services
 from broadcasts.codes import WaitingCode
 from broadcasts.models import Broadcast
 from broadcasts.outlook import Outlook, Waiting
 from broadcasts.plan import Work
 from messaging import db
 from messaging import services as messaging
+from messaging.models import Channel, Message
 from messaging.policy import Facts
 from permissions import ids
 from tests.broadcasts.conftest import Shop
@@ -91,8 +92,13 @@ def test_a_free_lane_waits_for_nothing(shop: Shop, broadcast: Broadcast) -> None
     [
         ("connected = false", "channel_disconnected", False),
         ("holds = '{phone_changed}'", "phone_changed", False),
+        ("holds = '{gateway_failing}'", "gateway_failing", False),
+        # Other rooms may hold a number for causes of their own.
+        ("holds = '{something_new}'", "channel_held", False),
         ("open_from = clock_timestamp() + interval '1 hour'", "outside_window", True),
         ("used = 300, cap_soft = 300", "daily_limit", True),
+        ("broadcast_at = clock_timestamp() + interval '5 seconds'", "pace", True),
+        ("any_at = clock_timestamp() + interval '1 second'", "pace", True),
     ],
 )
 def test_why_a_lane_waits(shop: Shop, broadcast: Broadcast, assignment: str, code: str, has_end: bool) -> None:
@@ -103,6 +109,119 @@ def test_why_a_lane_waits(shop: Shop, broadcast: Broadcast, assignment: str, cod
     assert waiting is not None
     assert waiting.code == code
     assert (waiting.until is not None) is has_end
+
+
+@pytest.mark.django_db
+def test_a_number_with_a_message_in_flight_waits_for_nothing(shop: Shop, broadcast: Broadcast) -> None:
+    set_lane(shop, "broadcast_at = clock_timestamp() + interval '5 seconds', busy_message = uuid7()")
+
+    assert ahead(shop, broadcast).waiting_for is None
+
+
+@pytest.mark.django_db
+def test_figures_that_are_out_of_date_are_computed_anew(shop: Shop, broadcast: Broadcast) -> None:
+    # As yesterday left them: used up, and a window that has closed.
+    set_lane(
+        shop,
+        "used = 300, cap_soft = 300, day_starts_at = day_starts_at - interval '1 day',"
+        " day_ends_at = day_ends_at - interval '1 day', open_until = clock_timestamp() - interval '1 hour'",
+    )
+    assert ahead(shop, broadcast).waiting_for is None
+
+    night = datetime(2026, 12, 2, 2, 0, tzinfo=UTC)
+    Channel.objects.of(shop.organization).update(window_opens=time(8), window_closes=time(20))
+    waiting = ahead(shop, broadcast, night).waiting_for
+    assert waiting == Waiting(WaitingCode.OUTSIDE_WINDOW, datetime(2026, 12, 2, 11, 0, tzinfo=UTC))
+
+
+@pytest.mark.django_db
+def test_a_number_that_was_archived(shop: Shop, broadcast: Broadcast) -> None:
+    Channel.objects.of(shop.organization).update(state="archived")
+
+    assert ahead(shop, broadcast) == Outlook(Waiting(WaitingCode.CHANNEL_ARCHIVED), None)
+
+
+@pytest.mark.django_db
+def test_tries_that_wait_are_waited_for(shop: Shop, broadcast: Broadcast) -> None:
+    feed.run(now=timezone.now())
+    later = timezone.now() + timedelta(minutes=3)
+    rows = Message.objects.of(shop.organization)
+    first, *others = rows.order_by("position")
+    shop.settle(broadcast, "failed", 2, error_sent="no")
+    rows.filter(status="queued").update(not_before=later + timedelta(minutes=1))
+    rows.filter(pk=others[-1].pk).update(not_before=later)
+
+    assert ahead(shop, broadcast).waiting_for == Waiting(WaitingCode.RETRY_WAIT, later)
+
+    rows.filter(pk=others[-1].pk).update(not_before=None)
+    assert ahead(shop, broadcast).waiting_for is None
+    rows.filter(pk=others[-1].pk).update(status="sending")
+    assert ahead(shop, broadcast).waiting_for is None
+    assert first.status == "queued"
+
+
+@pytest.mark.django_db
+def test_a_schedule_and_a_review_are_waited_for(shop: Shop) -> None:
+    shop.add_people(4)
+    start = timezone.now() + timedelta(hours=2)
+    broadcast = shop.compose(scheduled_at=start)
+
+    assert ahead(shop, broadcast) == Outlook(Waiting(WaitingCode.SCHEDULED, start), start + timedelta(seconds=25))
+    Broadcast.objects.of(shop.organization).update(status="pending_review")
+    assert ahead(shop, broadcast) == Outlook(Waiting(WaitingCode.PENDING_REVIEW))
+
+
+@pytest.mark.django_db
+def test_broadcasts_of_one_number_take_turns(shop: Shop) -> None:
+    shop.add_people(4)
+    now = timezone.now()
+    one = shop.launched()
+    assert ahead(shop, one, now).finish_at == now + timedelta(seconds=4 * 6.25)
+    shop.add_people(2)
+    other = shop.launched()
+
+    assert ahead(shop, one, now).finish_at == now + timedelta(seconds=8 * 6.25)
+    services.pause(broadcast=other, actor=shop.actor, now=now)
+    assert ahead(shop, one, now).finish_at == now + timedelta(seconds=4 * 6.25)
+
+
+@pytest.mark.parametrize(
+    ("number", "others", "seconds"),
+    [(3, (), 3), (3, (1,), 4), (3, (10,), 6), (3, (10, 1), 7), (1, (10, 10, 10), 4)],
+)
+def test_turns(number: int, others: tuple[int, ...], seconds: int) -> None:
+    facts = Facts(time_zone="America/Sao_Paulo", in_use_since=OLD)
+
+    made = plan.make(Work(facts=facts, pace=1.0, number=number, others=others), NOON)
+
+    assert made.finish_at == NOON + timedelta(seconds=seconds)
+    assert made.days == {date(2026, 12, 1): number}
+
+
+def test_a_plan_of_several_days_with_others_beside() -> None:
+    facts = Facts(time_zone="America/Sao_Paulo", in_use_since=OLD, daily_cap=10)
+
+    made = plan.make(Work(facts=facts, pace=1.0, number=12, others=(6,)), NOON)
+
+    # Ten a day: five of ours beside five of theirs, then the rest beside one of theirs.
+    assert made.days == {date(2026, 12, 1): 5, date(2026, 12, 2): 7}
+    assert made.finish_at == datetime(2026, 12, 2, 10, 0, 8, tzinfo=UTC)
+
+
+def test_what_does_not_fit_before_the_end_gets_no_turn() -> None:
+    facts = Facts(time_zone="America/Sao_Paulo", in_use_since=OLD)
+
+    made = plan.make(Work(facts=facts, pace=10.0, number=20), NOON, until=NOON + timedelta(seconds=65))
+
+    assert (made.number, made.finish_at) == (6, None)
+
+
+def test_a_number_that_may_send_nothing_has_no_plan() -> None:
+    facts = Facts(time_zone="America/Sao_Paulo", in_use_since=OLD, daily_cap=0)
+
+    made = plan.make(Work(facts=facts, pace=10.0, number=20), NOON, until=NOON + timedelta(days=30))
+
+    assert (made.days, made.finish_at) == ({}, None)
 
 
 @pytest.mark.django_db
