@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Count, Exists, Max, OuterRef, Prefetch, Q, QuerySet
 
 from broadcasts.models import Broadcast, Feed, Recipient
 from messaging.models import Channel, Message, Stream
@@ -35,6 +35,9 @@ WORDS = (
 )
 # The outside word of a message's status, where it is another.
 _WORD_OF = {Wire.CLAIMED.value: "queued", Wire.PLAYED.value: "read"}
+_OUTCOME = (
+    "phone", "state", "code", "duplicate_of", "message_id", "updated_at", "position", "contact__external_id",
+)  # fmt: skip
 # What is still to be sent, for a number's remaining work.
 _TO_SEND = {"pending", "queued", "sending"}
 LIVE_SECONDS = 1.0
@@ -202,10 +205,25 @@ def recipients(broadcast: Broadcast, *, status: str | None = None) -> QuerySet[R
     return rows.filter(Q(Exists(message), state=State.FED) | Q(state=status) & ~Q(state=State.FED))
 
 
+def last_position(broadcast: Broadcast) -> int:
+    """Where the audience ends; positions count from 1."""
+    people = Recipient.objects.of(broadcast.organization_id).filter(broadcast=broadcast)
+    return people.aggregate(last=Max("position"))["last"] or 0
+
+
+def outcomes_between(
+    broadcast: Broadcast, after: int, last: int, *, status: str | None = None
+) -> QuerySet[Recipient, Recipient]:
+    """``recipients`` of these places, in order, with no more of each than its outcome needs."""
+    rows = recipients(broadcast, status=status).filter(position__gt=after, position__lte=last)
+    return rows.order_by("position").only(*_OUTCOME)
+
+
 def messages_of(people: Iterable[Recipient]) -> dict[UUID, Message]:
     """The messages of those who have been fed, by id."""
     fed = [person.message_id for person in people if person.state == State.FED]
-    return Message.unscoped.in_bulk(fed)
+    # Nobody asks for the words here, and they are most of a message.
+    return Message.unscoped.defer("text", "history").in_bulk(fed)
 
 
 def _rows(organization: Organization) -> QuerySet[Broadcast]:
