@@ -8,12 +8,15 @@ from datetime import datetime, timedelta
 from itertools import takewhile
 from typing import NoReturn
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 
 from audience.models import Group
 from audience.selectors import Audience
-from broadcasts import content
+from broadcasts import content, plan
 from broadcasts.content import Content
+from broadcasts.models.broadcast import VALID_FOR
+from broadcasts.plan import Work
 from broadcasts.refusals import Forbidden, NotFound, Refused
 from messaging import lanes, policy
 from messaging.models import Channel
@@ -70,7 +73,9 @@ def read(draft: Draft, *, organization: Organization, owner: User, audience: Aud
         _require_template(draft)
     else:
         understood = _content(draft.variations, draft.variables, organization, audience)
-    return Meaning(group, _channels(draft, organization, draft.starts_at(now)), understood)
+    channels = _channels(draft, organization, draft.starts_at(now))
+    _require_a_turn(draft, channels, now)
+    return Meaning(group, channels, understood)
 
 
 def _require_possible_times(draft: Draft, now: datetime) -> None:
@@ -152,10 +157,32 @@ def _channels(draft: Draft, organization: Organization, start: datetime) -> list
         chosen = [found[channel_id] for channel_id in wanted if channel_id]
     for channel in chosen:
         _require_warm(channel, start)
-    if all(policy.caps(lanes.facts_of(channel), start)[0] == 0 for channel in chosen):
-        detail = _("The daily limit of these numbers is zero: nothing could ever be sent.")
-        raise Refused("daily_limit_exceeded", detail, "channel_ids")
     return chosen
+
+
+def _require_a_turn(draft: Draft, channels: Sequence[Channel], now: datetime) -> None:
+    """At least one message must be able to leave before the end, by hours and daily limits as they are known."""
+    start = draft.starts_at(now)
+    end = draft.expires_at or start + VALID_FOR
+    if any(plan.make(_one_message(channel, start), start, until=end).number for channel in channels):
+        return
+    attr = "channel_ids" if draft.expires_at is None else "expires_at"
+    if all(_opens_at(channel, start) >= end for channel in channels):
+        raise Refused("expires_before_window", _("It ends before the hours for sending begin."), attr)
+    detail = _("By the daily limits nothing could be sent before it ends.")
+    raise Refused("daily_limit_exceeded", detail, attr)
+
+
+def _one_message(channel: Channel, start: datetime) -> Work:
+    lane = channel.lane
+    used = lane.used if lane.day_starts_at <= start < lane.day_ends_at else 0
+    deadline = settings.SEND_DEADLINE_SECONDS
+    return Work(facts=lanes.facts_of(channel), pace=1.0, number=1, used=used, keep_open=deadline)
+
+
+def _opens_at(channel: Channel, start: datetime) -> datetime:
+    deadline = settings.SEND_DEADLINE_SECONDS
+    return policy.figures(lanes.facts_of(channel), start, keep_open=deadline, spread=0.0).open_from
 
 
 def _require_warm(channel: Channel, start: datetime) -> None:

@@ -170,6 +170,7 @@ COMPOSING = {
         "expires_in_past",
         "expires_before_start",
         "expires_too_late",
+        "expires_before_window",
     ),
 }
 # What a move is refused for.

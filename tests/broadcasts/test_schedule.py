@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from broadcasts import feed, services
 from broadcasts.models import Broadcast
 from broadcasts.refusals import Refused
 from events.models import Event
+from messaging import db
 from messaging.models import Channel, Stream
 from permissions import ids
 from permissions.models import TeamMember
@@ -20,6 +22,7 @@ from tests.broadcasts.conftest import Shop, url
 
 pytestmark = pytest.mark.django_db
 
+Error = Callable[[Any], tuple[int, str, str | None]]
 NOW = timezone.now()
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
@@ -226,3 +229,27 @@ def test_a_number_that_may_send_nothing_is_refused(people: Shop) -> None:
     second = people.number()
     channels = [ids.encode(ids.CHANNEL, channel.pk) for channel in (people.channel, second)]
     assert people.compose(channels=channels).status == "queued"
+
+
+def evening() -> datetime:
+    """Tomorrow at 21:00 in São Paulo."""
+    return (NOW + DAY).astimezone(timezone.get_fixed_timezone(-180)).replace(hour=21, minute=0, second=0)
+
+
+def test_an_end_before_the_hours_begin_is_refused(people: Shop) -> None:
+    Channel.objects.of(people.organization).update(window_opens="08:00", window_closes="20:00")
+    start = evening()
+
+    assert refusal(people, scheduled_at=start, expires_at=start + 10 * HOUR) == "expires_before_window"
+    assert people.compose(now=NOW, scheduled_at=start, expires_at=start + 12 * HOUR).status == "scheduled"
+
+
+def test_an_end_before_the_day_whose_limit_is_used_up_is_refused(people: Shop, error: Error) -> None:
+    db.rows("UPDATE lanes SET used = 300 WHERE channel_id = %s", [people.channel.pk])
+    (midnight,) = db.row("SELECT day_ends_at FROM lanes WHERE channel_id = %s", [people.channel.pk])
+    soon, later = midnight - timedelta(seconds=1), midnight + HOUR
+
+    refused = people.post(people.body(expires_at=soon.isoformat()))
+
+    assert error(refused) == (422, "daily_limit_exceeded", "expires_at")
+    assert people.post(people.body(expires_at=later.isoformat())).status_code == 202
