@@ -3,6 +3,7 @@
 import base64
 import binascii
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from simulator import addresses, contents, keeping
@@ -99,6 +100,7 @@ _PLAIN: dict[str, Callable[[Mapping[str, Any], dict[str, Any] | None], Content]]
     "contact": _contact,
     "poll": _poll,
     "empty": lambda *_: contents.empty(),
+    "waiting": lambda *_: replace(contents.empty(), kind="waiting"),
     "view_once": lambda *_: contents.view_once(),
     "system": lambda *_: contents.system(),
     "unsupported": lambda *_: contents.unsupported(),
@@ -122,6 +124,7 @@ _TARGETED: dict[str, Callable[[dict[str, Any], Mapping[str, Any], int], Content]
     ),
     "revoke": lambda key, *_: contents.revoke(key),
     "vote": lambda key, body, at_ms: contents.vote(key, options=_texts(body, "options"), at_ms=at_ms),
+    "vote_failed": lambda key, _, at_ms: replace(contents.vote(key, options=(), at_ms=at_ms), kind="vote_failed"),
 }
 
 

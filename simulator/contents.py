@@ -83,9 +83,10 @@ def media(
 
 def _uploaded(kind: str, file: File, at: int) -> dict[str, Any]:
     """What the engine knows of a file that it has sent itself."""
+    digest = hashlib.sha256(file.data).digest()
     found: dict[str, Any] = {
-        "fileSha256": _base64(hashlib.sha256(file.data).digest()),
-        "fileEncSha256": _base64(hashlib.sha256(file.data[::-1]).digest()),
+        "fileSha256": _base64(digest),
+        "fileEncSha256": _base64(hashlib.sha256(digest).digest()),
         "mediaKeyTimestamp": str(at),
     }
     return found | ({"jpegThumbnail": ""} if kind in ("image", "video", "video_note") else {})

@@ -41,6 +41,10 @@ def _payload(session: Session, message: Message) -> tuple[str, dict[str, Any]]:
             return "message.revoked", revoked | {"_data": after["_data"]}
         case "vote":
             return "poll.vote", _vote(session, message)
+        case "vote_failed":
+            return "poll.vote.failed", _vote(session, message)
+        case "waiting" if engine.name == "WEBJS":
+            return "message.waiting", engines.payload(engine, message, me)
         case _:
             return "message.any", engines.payload(engine, message, me)
 

@@ -1,6 +1,8 @@
 """Files of messages: what is kept, for how long, and the samples that stand in for a real one."""
 
+import hashlib
 import time
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -40,6 +42,10 @@ class File:
     mimetype: str
     filename: str | None = None
 
+    def bare(self) -> "File":
+        """All but the bytes: what a message remembers of it."""
+        return File(b"", self.mimetype, self.filename)
+
     @property
     def extension(self) -> str:
         return _EXTENSIONS.get(self.mimetype.partition(";")[0].strip().lower(), "bin")
@@ -53,34 +59,57 @@ def sample(kind: str) -> File:
 
 
 class FileStore:
-    """Files under the name in their URL, for `lifetime` real seconds (0 keeps them)."""
+    """Files under the name in their URL, for `lifetime` real seconds (0 keeps them).
+
+    What is sent to thousands is held once: the bytes stand under their digest.
+    """
 
     def __init__(self, *, base_url: str, lifetime: float) -> None:
         self._base_url = base_url.rstrip("/")
         self._lifetime = lifetime
-        self._files: dict[tuple[str, str], tuple[float, File]] = {}
+        self._files: dict[tuple[str, str], _Kept] = {}
+        self._data: dict[bytes, bytes] = {}
+        self._holders: Counter[bytes] = Counter()
 
     def put(self, session: str, message_id: str, file: File) -> str:
         """Keep it; returns the URL that WAHA would show."""
         self._drop_old()
         name = f"{message_id}.{file.extension}"
-        self._files[session, name] = (time.monotonic(), file)
+        digest = hashlib.sha256(file.data).digest()
+        self._drop((session, name))
+        self._data.setdefault(digest, file.data)
+        self._holders[digest] += 1
+        self._files[session, name] = _Kept(time.monotonic(), digest, file.mimetype, file.filename)
         return f"{self._base_url}/api/files/{session}/{name}"
 
     def get(self, session: str, name: str) -> File | None:
         self._drop_old()
-        _, file = self._files.get((session, name), (0.0, None))
-        return file
+        kept = self._files.get((session, name))
+        return None if kept is None else File(self._data[kept.digest], kept.mimetype, kept.filename)
 
     def remove(self, session: str, name: str | None = None) -> int:
         """One file of a session or all of them, as when WAHA has cleaned up; returns how many."""
         found = [key for key in self._files if key[0] == session and name in (None, key[1])]
         for key in found:
-            del self._files[key]
+            self._drop(key)
         return len(found)
 
     def clear(self) -> None:
         self._files.clear()
+        self._data.clear()
+        self._holders.clear()
+
+    @property
+    def bytes_held(self) -> int:
+        return sum(map(len, self._data.values()))
+
+    def _drop(self, key: tuple[str, str]) -> None:
+        kept = self._files.pop(key, None)
+        if kept is None:
+            return
+        self._holders[kept.digest] -= 1
+        if not self._holders[kept.digest]:
+            del self._holders[kept.digest], self._data[kept.digest]
 
     def _drop_old(self) -> None:
         """The oldest stand first."""
@@ -89,6 +118,16 @@ class FileStore:
         oldest = time.monotonic() - self._lifetime
         while self._files:
             key = next(iter(self._files))
-            if self._files[key][0] > oldest:
+            if self._files[key].at > oldest:
                 return
-            del self._files[key]
+            self._drop(key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """`at` in clock seconds."""
+
+    at: float
+    digest: bytes
+    mimetype: str
+    filename: str | None

@@ -3,12 +3,13 @@
 from dataclasses import replace
 from typing import Any
 
+from simulator.contents import Content
 from simulator.messages import Message
 from simulator.session import Session
 from simulator.world import World
 
 # Kinds that change another message and are none of their own in a chat.
-CHANGES = frozenset({"reaction", "edit", "revoke", "vote"})
+CHANGES = frozenset({"reaction", "edit", "revoke", "vote", "vote_failed"})
 
 
 def keep(world: World, session: Session, message: Message) -> None:
@@ -18,12 +19,22 @@ def keep(world: World, session: Session, message: Message) -> None:
     if content.kind in CHANGES:
         _change(session, message)
         return
-    if content.file is not None and message.media is None:
-        url = world.files.put(session.name, message.bare, content.file)
-        message.media = shown(content.file.mimetype, content.file.filename, url=url)
+    if content.file is not None:
+        if message.media is None:
+            url = world.files.put(session.name, message.bare, content.file)
+            message.media = shown(content.file.mimetype, content.file.filename, url=url)
+        message.content = replace(content, file=content.file.bare())
     if not message.from_me:
         session.heard(message)
     session.messages.add(message)
+
+
+def whole(world: World, session: Session, message: Message) -> Content:
+    """The content with its file, which a message itself does not hold; without one when it is gone."""
+    if message.content.file is None:
+        return message.content
+    url = (message.media or {}).get("url") or ""
+    return replace(message.content, file=world.files.get(session.name, url.rpartition("/")[2]))
 
 
 def shown(mimetype: str, filename: str | None, *, url: str | None, error: str | None = None) -> dict[str, Any]:
@@ -35,7 +46,7 @@ def shown(mimetype: str, filename: str | None, *, url: str | None, error: str | 
 def _change(session: Session, message: Message) -> None:
     content = message.content
     target = session.messages.find(content.target or "", chat_id=message.chat_id)
-    if target is None:
+    if target is None or content.kind == "vote_failed":
         return
     match content.kind:
         case "edit":

@@ -1,6 +1,7 @@
 """One WhatsApp session: its life, its account, and the events it emits."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 ABSENT: Any = object()
 READ = 3
+UNREAD_KEPT = 1000
 STATUS = "status@broadcast"
 # A switch of `config.ignore` → how the chats end that it is about; "status" stands for `status@broadcast`.
 IGNORABLE = {"status": "status", "groups": "@g.us", "channels": "@newsletter", "broadcast": "@broadcast"}
@@ -51,7 +53,7 @@ class Session:
         self.people = AddressBook()
         self.groups: dict[str, Group] = {}
         self.heard_from: set[str] = set()
-        self._unread: dict[str, list[Message]] = {}
+        self._unread: dict[str, deque[Message]] = {}
         self.restriction: Restriction | None = None
         self.capping = dict(NO_CAPPING)
         self.me: Me | None = None
@@ -105,11 +107,11 @@ class Session:
     def heard(self, message: Message) -> None:
         """Someone wrote; it is unread until `read`."""
         self.heard_from.add(message.chat_id)
-        self._unread.setdefault(message.chat_id, []).append(message)
+        self._unread.setdefault(message.chat_id, deque(maxlen=UNREAD_KEPT)).append(message)
 
     def read(self, chat_id: str) -> list[Message]:
         """Read all of a chat, as its writer sees by two blue ticks; returns what was unread."""
-        found = [message for each in self.people.both(chat_id) for message in self._unread.pop(each, [])]
+        found = [message for each in self.people.both(chat_id) for message in self._unread.pop(each, ())]
         for message in found:
             message.ack = READ
         return found

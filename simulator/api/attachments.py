@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from simulator import contents, engines, refusals
+from simulator import contents, engines, keeping, refusals
 from simulator.api.chatting import chat_id_of, context_of, deliver, quoted_of, session_name, type_error
 from simulator.api.guard import WORLD, Handler, arrived_at, read_body, reply
 from simulator.files import File
@@ -91,7 +91,8 @@ async def forward(request: web.Request) -> web.Response:
     known = session.messages.find(message_id) if isinstance(message_id, str) else None
     if known is None:
         raise refusals.unprocessable(f"Message with id '{message_id}' not found")
-    message = await deliver(request, body, session, chat_id=chat_id_of(body), content=known.content)
+    content = keeping.whole(request.app[WORLD], session, known)
+    message = await deliver(request, body, session, chat_id=chat_id_of(body), content=content)
     if session.engine.name == "WEBJS":
         return reply(201, {"sent": True})
     return reply(201, _as_message(session, message))

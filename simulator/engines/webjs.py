@@ -20,6 +20,7 @@ _TYPES = {
     "system": "e2e_notification",
     "unsupported": "unknown",
     "empty": "ciphertext",
+    "waiting": "ciphertext",
 }
 
 

@@ -14,7 +14,7 @@ const NOTES = {
 };
 const KINDS = {
   image: "Imagem", video: "Vídeo", video_note: "Recado de vídeo", audio: "Áudio", voice: "Áudio de voz", document: "Documento",
-  sticker: "Figurinha", location: "Localização", contact: "Contato", poll: "Enquete", empty: "Mensagem vazia",
+  sticker: "Figurinha", location: "Localização", contact: "Contato", poll: "Enquete", empty: "Mensagem vazia", waiting: "Aguardando mensagem",
   view_once: "Visualização única", system: "Aviso do WhatsApp", unsupported: "Tipo não suportado",
 };
 const TICKS = { "-1": ["!", "não entregue"], 0: ["◷", "enviando"], 1: ["✓", "enviada"], 2: ["✓✓", "entregue"], 3: ["✓✓", "lida"], 4: ["✓✓", "ouvida"] };

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from simulator.files import File, FileStore
 from tests import waiting
 from tests.simulator.caller import Caller, hook
 from tests.simulator.receiver import PICTURE, Receiver
@@ -175,6 +176,28 @@ def test_a_message_is_passed_on(waha: Caller) -> None:
     (entry,) = waha.control.book(session=name)
     assert (entry["chat_id"], entry["text"]) == (CHAT, "passe adiante")
     assert entry["id"] != known
+
+
+def test_a_picture_is_passed_on_with_its_file(waha: Caller, receiver: Receiver) -> None:
+    name = waha.working_session(webhooks=[hook(receiver.url("/h"), "message.any")])
+    sent = waha.post("/api/sendImage", {"session": name, "chatId": CHAT, "file": FILE}).json()["key"]["id"]
+    waha.post("/api/forwardMessage", {"session": name, "chatId": "5511988880002@c.us", "messageId": sent})
+    urls = [arrival.event["payload"]["media"]["url"] for arrival in receiver.wait_for("/h", 2)]
+    assert len(set(urls)) == 2
+    for url in urls:
+        assert waha.get("/api/files/" + url.partition("/api/files/")[2]).content == PICTURE
+
+
+def test_what_goes_to_thousands_is_held_once() -> None:
+    store = FileStore(base_url="http://waha", lifetime=0)
+    for number in range(1000):
+        store.put("a", f"3EB0{number}", File(bytes([1]) * 1000, "image/png"))
+    assert store.bytes_held == 1000
+    found = store.get("a", "3EB0999.png")
+    assert found is not None
+    assert len(found.data) == 1000
+    assert store.remove("a") == 1000
+    assert store.bytes_held == 0
 
 
 def test_a_caption_may_quote(waha: Caller) -> None:

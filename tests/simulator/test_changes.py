@@ -116,6 +116,22 @@ def test_someone_votes_and_takes_it_back(waha: Caller, receiver: Receiver, sessi
     assert (payload["vote"]["from"], payload["vote"]["fromMe"]) == (CHAT, False)
 
 
+def test_a_vote_that_cannot_be_read_is_told_as_such(waha: Caller, receiver: Receiver, session: str) -> None:
+    waha.control.inbound(session, sender=SENDER, text=None, type="vote_failed", target=f"true_{CHAT}_3EB0POLL")
+    payload = payload_of(receiver, "poll.vote.failed")
+    assert payload["vote"]["selectedOptions"] == []
+    assert receiver.arrivals("/h", "poll.vote") == []
+
+
+@pytest.mark.parametrize(("engine", "event"), [("WEBJS", "message.waiting"), ("NOWEB", "message")])
+def test_a_message_that_is_waited_for_has_an_event_on_webjs(
+    waha: Caller, receiver: Receiver, session: str, engine: str, event: str
+) -> None:
+    waha.control.set_engine(session, engine)
+    full = waha.control.inbound(session, sender=SENDER, text=None, type="waiting")
+    assert payload_of(receiver, event)["id"] == full
+
+
 @pytest.mark.parametrize("ack", [-1, 0, 1, 2, 3, 4, 9])
 def test_any_ack_comes_on_command(waha: Caller, receiver: Receiver, session: str, ack: int) -> None:
     waha.control.fault("drop_acks", session=session)
