@@ -120,11 +120,12 @@ def _pid_of(run: Run, part: str) -> int:
 
 def test_ready_restarts_what_dies_and_stops(run: Run) -> None:
     assert run.says("ready: http://127.0.0.1:"), run.said[-20:]
-    worker = _pid_of(run, "celery .*worker")
-    assert worker
-    os.kill(worker, signal.SIGKILL)
-    assert run.says("worker     | ended (SIGKILL)")
-    assert until(lambda: _pid_of(run, "celery .*worker") not in {0, worker})
+    for name, part in (("worker", "celery .*worker"), ("dispatcher", "run_dispatcher"), ("beat", "celery .*beat")):
+        before = _pid_of(run, part)
+        assert before, part
+        os.kill(before, signal.SIGKILL)
+        assert run.says(f"{name:<10} | ended (SIGKILL), starting again in 0.2 s")
+        assert until(lambda part=part, before=before: _pid_of(run, part) not in {0, before})  # type: ignore[misc]
     # Its own worker too: the server then ends by itself.
     for victim, ending in ((max, "exit 1"), (min, "SIGKILL")):
         os.kill(victim(_pids_of(run, "granian")), signal.SIGKILL)
