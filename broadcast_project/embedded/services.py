@@ -175,9 +175,9 @@ class Embedded:
             self._say("; ".join(filter(None, (f"{name} {line}", room.shortage(self._layout)))))
 
     def _answer(self) -> bool:
-        for service in (postgres.NAME, valkey.NAME):
+        for service, advice in ((postgres.NAME, ""), (valkey.NAME, _valkey_advice(self._layout))):
             if self._running.deaths(service) >= _HOPELESS:
-                raise EmbeddedError(f"{service} does not stay up:\n{_tail(self._layout.log(service))}")
+                raise EmbeddedError(f"{service} does not stay up:\n{_tail(self._layout.log(service))}{advice}")
         return valkey.answers(self._credentials) and postgres.answers(self._layout, self._programs.postgres)
 
     def _wipe(self) -> None:
@@ -209,6 +209,10 @@ def _try_lock(handle: int) -> bool:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
     return False
+
+
+def _valkey_advice(layout: Layout) -> str:
+    return f"\nNothing is lost without what it holds: if its file is broken, move {layout.valkey} away"
 
 
 def _shorten(log: Path) -> None:

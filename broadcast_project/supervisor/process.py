@@ -102,12 +102,12 @@ class Undertaker:
             self._popen = None
 
     def _tell(self, line: str) -> None:
-        if self._popen is None or self._popen.poll() is not None:
-            self._popen = self._hire()
-            line = "".join(f"+{group}\n" for group in self._groups)
-        assert self._popen.stdin is not None
-        # If it was killed this very moment the next line finds out and hires another.
-        with suppress(BrokenPipeError):
+        # If it was killed this very moment, or none can be had, the next line finds out and hires another.
+        with suppress(OSError):
+            if self._popen is None or self._popen.poll() is not None:
+                self._popen = self._hire()
+                line = "".join(f"+{group}\n" for group in self._groups)
+            assert self._popen.stdin is not None
             self._popen.stdin.write(line.encode())
 
     def _hire(self) -> subprocess.Popen[bytes]:

@@ -181,6 +181,17 @@ def test_folder_that_holds_no_data_of_postgresql_is_refused(state: Path) -> None
         Embedded(state).start()
 
 
+def test_broken_file_of_the_broker_is_named_with_what_to_do(state: Path) -> None:
+    with Embedded(state) as addresses:
+        redis.Redis.from_url(addresses.redis_url).set("key", "value" * 1000)
+    layout = Layout.of(state, "main")
+    (file,) = (layout.valkey / "appendonlydir").glob("*.incr.aof")
+    file.write_bytes(b"*1\r\n$x" + file.read_bytes())
+    with pytest.raises(EmbeddedError, match=f"(?s)valkey does not stay up.*move {layout.valkey} away"):
+        Embedded(state).start()
+    assert not servers(state)
+
+
 def test_a_shell_that_stands_in_the_data_is_left_alone(state: Path) -> None:
     with Embedded(state):
         pass

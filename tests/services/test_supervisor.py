@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,17 @@ def test_program_that_is_not_there_is_told(log: Log) -> None:
     with Supervisor([Process("none", ("/no/such/program",))], log=log) as supervisor:
         assert until(lambda: supervisor.deaths("none") > 0)
     assert log.has("/no/such/program")
+
+
+def test_what_cannot_be_started_takes_no_other_along(log: Log, tmp_path: Path) -> None:
+    nowhere = replace(_python("nowhere", _SLEEP), output=tmp_path / "none" / "log")
+    with Supervisor([nowhere, _python("one", _SLEEP)], log=log) as supervisor:
+        assert until(lambda: supervisor.deaths("nowhere") > 1)
+        assert supervisor.pids().keys() == {"one"}
+        # As if there was room again.
+        (tmp_path / "none").mkdir()
+        assert until(lambda: supervisor.pids().keys() == {"nowhere", "one"})
+    assert log.has("could not be started (No such file or directory), starting again in 0.2 s")
 
 
 def test_waiting_for_readiness_ends(sleeper: Supervisor) -> None:
