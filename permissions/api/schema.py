@@ -69,12 +69,13 @@ _HEADERS: Json = {
     "RateLimit-Limit": ("Requests in a minute.", {"type": "integer"}),
     "RateLimit-Remaining": ("Requests left in this minute.", {"type": "integer"}),
     "RateLimit-Reset": ("Seconds until the next minute begins.", {"type": "integer"}),
+    "RateLimit-Policy": ("The limit and its window in seconds: `600;w=60`.", {"type": "string"}),
     "Retry-After": ("Seconds after which another try is worth it.", {"type": "integer"}),
     "Location": ("The path of what was made.", {"type": "string"}),
     "WWW-Authenticate": ("How to say who calls.", {"const": "Bearer"}),
     idempotency.REPLAYED: ("There where the answer is the first one again.", {"const": "true"}),
 }
-_COUNTED = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+_COUNTED = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset", "RateLimit-Policy")
 
 
 class Schema(AutoSchema):
