@@ -2,11 +2,14 @@
 
 from typing import Any
 
-from simulator import engines
+from simulator import engines, keeping
 from simulator.delivery import Posting
 from simulator.messages import Message
 from simulator.session import Session
 from simulator.world import World
+
+# Kinds that are told of by an event of their own.
+_OWN_EVENTS = keeping.CHANGES | {"waiting"}
 
 
 def tell(world: World, session: Session, message: Message) -> list[Posting]:
@@ -14,7 +17,7 @@ def tell(world: World, session: Session, message: Message) -> list[Posting]:
 
     Reactions, edits, revokes and votes have events of their own and are never `message`.
     """
-    if session.ignores(message.chat_id):
+    if session.ignores(message.chat_id) or not _is_heard(session, message):
         return []
     event, payload = _payload(session, message)
     if event != "message.any" or message.from_me:
@@ -25,6 +28,11 @@ def tell(world: World, session: Session, message: Message) -> list[Posting]:
         *session.emit("message", payload, event_id=event_id),
         *session.emit("message.any", payload, event_id=event_id),
     ]
+
+
+def _is_heard(session: Session, message: Message) -> bool:
+    """Looked at first for what is sent by the thousand."""
+    return message.content.kind in _OWN_EVENTS or session.is_heard("message.any") or session.is_heard("message")
 
 
 def _payload(session: Session, message: Message) -> tuple[str, dict[str, Any]]:

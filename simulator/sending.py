@@ -114,7 +114,7 @@ def _acks(world: World, message: Message, plan: Plan) -> list[tuple[int, float]]
 def _acknowledge(session: Session, message: Message, ack: int, times: int) -> Callable[[], None]:
     def acknowledge() -> None:
         message.ack = max(message.ack, ack) if ack in ACK_NAMES and ack > 0 else ack
-        if session.engine.reports(ack) and not session.ignores(message.chat_id):
+        if session.is_heard("message.ack") and session.engine.reports(ack) and not session.ignores(message.chat_id):
             payload = session.engine.ack_payload(message, ack, session.me or {})
             for _ in range(times):
                 session.emit("message.ack", payload)

@@ -342,6 +342,10 @@ class Session:
             ]
         return postings
 
+    def is_heard(self, event: str) -> bool:
+        """Whether any hook wants it; else its payload need not be built."""
+        return bool(self._hooks_for(event))
+
     def _hooks_for(self, event: str) -> tuple[Hook, ...]:
         hooks = self._hooks_of.get(event)
         if hooks is None:

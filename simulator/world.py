@@ -48,7 +48,7 @@ class World:
         # A fresh old Core holds `default`, stopped, though no list shows it.
         self._has_phantom = options.is_restricted
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        self._knows_ids = options.version_numbers >= IDS_TAKEN_SINCE
+        self.knows_ids = options.version_numbers >= IDS_TAKEN_SINCE
         self.tells_restrictions = options.version_numbers >= RESTRICTIONS_TOLD_SINCE
 
     def environment(self) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class World:
 
     def takes_id(self, session: Session) -> bool:
         """Whether a caller's message id is used; else it is ignored without a word."""
-        return self._knows_ids and session.engine.takes_ids
+        return self.knows_ids and session.engine.takes_ids
 
     # -- finding a session ------------------------------------------------------------------------
 

@@ -50,9 +50,11 @@ async def send_seen(request: web.Request) -> web.Response:
 async def new_message_id(request: web.Request) -> web.Response:
     """Since 2026.4.3, on NOWEB and GOWS."""
     world = request.app[WORLD]
-    session = await world.ready(request.match_info["session"])
-    if not world.takes_id(session):
+    if not world.knows_ids:
         raise refusals.not_found(f"Cannot {request.method} {request.path}")
+    session = await world.ready(request.match_info["session"])
+    if not session.engine.takes_ids:
+        raise refusals.not_implemented()
     return reply(200, {"id": world.ids.sent_message()})
 
 

@@ -33,7 +33,7 @@ async def inbound(request: web.Request) -> web.Response:
     body = await read_body(request)
     world = request.app[WORLD]
     session = session_named(request, body)
-    sender = phone_of(body["from"], "from")
+    sender = _address(body["from"], "from")
     chat_id = optional_text(body, "chat_id")
     at = body.get("timestamp")
     quoted = _quoted(session, body)
@@ -101,7 +101,7 @@ async def call(request: web.Request) -> web.Response:
     world = request.app[WORLD]
     session = session_named(request, body)
     event = choice_of(body, "event", CALLS, "received")
-    caller = addresses.with_suffix(phone_of(body["from"], "from"))
+    caller = addresses.with_suffix(_address(body["from"], "from"))
     call_id = optional_text(body, "id") or world.ids.phone_message()
     shown = {"id": call_id, "isVideo": flag_of(body, "video"), "isGroup": False}
     jid = addresses.to_engine(caller)
@@ -204,6 +204,12 @@ def _name(session: Session, chat_id: str) -> str | None:
 def _quoted(session: Session, body: dict[str, Any]) -> Message | None:
     reply_to = body.get("reply_to")
     return session.messages.find(text_of(reply_to, "reply_to")) if reply_to else None
+
+
+def _address(value: Any, name: str) -> str:
+    """A phone in digits, or any chat id."""
+    given = text_of(value, name)
+    return given if "@" in given else phone_of(given, name)
 
 
 def _stranger(message_id: str, chat_id: Any) -> Message:

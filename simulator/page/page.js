@@ -368,11 +368,13 @@ $("new-chat").addEventListener("submit", async (event) => {
 $("new-chat-open").addEventListener("click", () => { $("new-chat").hidden = false; $("new-chat").elements.phone.focus(); });
 $("new-chat-close").addEventListener("click", () => { $("new-chat").hidden = true; });
 
-const DEEDS = { drop: ["drop", {}], outage: ["drop", { stay: true }], restore: ["restore", {}], unlink: ["unlink", {}] };
+const DEEDS = { drop: ["drop", {}], outage: ["drop", { stay: true }], restore: ["restore", {}], unlink: ["unlink", {}], restrict: ["restrict", {}] };
 for (const found of document.querySelectorAll("[data-act]")) {
   const [path, sent] = DEEDS[found.dataset.act];
   found.addEventListener("click", () => act(() => ask("POST", `sessions/${encodeURIComponent(here.session)}/${path}`, sent)));
 }
+$("lift").addEventListener("click", () => act(() => ask("DELETE", `sessions/${encodeURIComponent(here.session)}/restrict`)));
+$("restart").addEventListener("click", () => act(() => ask("POST", "restart", {})));
 for (const found of document.querySelectorAll(".back")) found.addEventListener("click", () => show(found.dataset.to));
 
 // -- going on --

@@ -105,7 +105,7 @@ def test_a_call_is_as_waha_describes_it(waha: Caller, engine: str, method: str, 
 
 
 # What an engine cannot do, and how it says so.
-NOT_THERE = {("NOWEB", "/api/contacts/about"): 501, ("WEBJS", "/api/{session}/new-message-id"): 404}
+NOT_THERE = {("NOWEB", "/api/contacts/about"): 501, ("WEBJS", "/api/{session}/new-message-id"): 501}
 # Where the document promises a WAMessage, and the engine sends a shape of its own.
 UNTRUE = {
     ("NOWEB", "POST", "/api/sendText"),
