@@ -10,7 +10,6 @@ from uuid import UUID
 import redis
 from celery import current_app
 from django.conf import settings
-from django.core.cache import cache
 from kombu.exceptions import OperationalError as BrokerError
 from redis.exceptions import RedisError
 
@@ -53,7 +52,7 @@ def ring_send(claims: Sequence[Claim]) -> bool:
 def ring_apply(channel_id: UUID, organization_id: UUID) -> None:
     """Ring for a channel's raw events, at most once in a short while."""
     try:
-        if cache.add(f"ring:apply:{channel_id}", 1, timeout=_QUIET_SECONDS):
+        if _bell().set(_rung(channel_id), 1, nx=True, ex=_QUIET_SECONDS):
             current_app.send_task(
                 APPLY,
                 args=(str(channel_id),),
@@ -69,7 +68,7 @@ def ring_apply(channel_id: UUID, organization_id: UUID) -> None:
 def answered(channel_id: UUID) -> None:
     """An applier has begun: whatever arrives from now on rings again."""
     try:
-        cache.delete(f"ring:apply:{channel_id}")
+        _bell().delete(_rung(channel_id))
     except _UNREACHABLE:
         log.warning("the broker is away")
 
@@ -80,6 +79,16 @@ def backlog() -> int:
         return int(_broker().llen("send"))
     except _UNREACHABLE:
         return 0
+
+
+def _rung(channel_id: UUID) -> str:
+    return f"ring:apply:{channel_id}"
+
+
+@functools.cache
+def _bell() -> redis.Redis:
+    """Impatient: a webhook waits for it. Django's cache makes a client for each call, which costs as much again."""
+    return redis.Redis.from_url(settings.REDIS_URL, socket_timeout=1, socket_connect_timeout=1)
 
 
 @functools.cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,14 @@ class SecretUnreadable(Exception):
 
 
 def _fernet() -> MultiFernet:
+    return _fernet_of(tuple(settings.FIELD_ENCRYPTION_KEYS))
+
+
+@functools.lru_cache(maxsize=4)
+def _fernet_of(passphrases: tuple[str, ...]) -> MultiFernet:
+    """Made once: a webhook opens two secrets before it is believed."""
     # A passphrase of any length becomes a Fernet key; the first one encrypts, all decrypt: so they rotate.
-    digests = (hashlib.sha256(key.encode()).digest() for key in settings.FIELD_ENCRYPTION_KEYS)
+    digests = (hashlib.sha256(key.encode()).digest() for key in passphrases)
     return MultiFernet([Fernet(base64.urlsafe_b64encode(digest)) for digest in digests])
 
 

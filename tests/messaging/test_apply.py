@@ -41,9 +41,10 @@ def _plain_json(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
 def post(lab: Lab) -> Callable[[Any], WebhookEvent]:
     def post(event: Any) -> WebhookEvent:
         body = event if isinstance(event, bytes) else json.dumps(event).encode()
-        return intake.store(
+        event_id = intake.store(
             channel=lab.channel, body=body, headers={"X-Api-Key": "s"}, request_id="r", now=db.database_now()
         )
+        return WebhookEvent.objects.get(pk=event_id)
 
     return post
 
