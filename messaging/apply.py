@@ -36,6 +36,8 @@ class _Batch:
     adapter: ChannelAdapter
     acks: list[Ack] = field(default_factory=list)
     with_acks: list[WebhookEvent] = field(default_factory=list)
+    # What is finished, and its state: written down together.
+    done: list[tuple[WebhookEvent, WebhookEvent.State]] = field(default_factory=list)
 
 
 def apply_channel(channel_id: UUID, *, now: datetime) -> int:
@@ -66,8 +68,7 @@ def _apply(batch: _Batch, events: Sequence[WebhookEvent], now: datetime) -> None
     """Acks go set-wise, everything else in a savepoint of its own: a poisoned event holds up no other."""
     for event in events:
         try:
-            with transaction.atomic():
-                _apply_one(batch, event, now)
+            _apply_one(batch, event, now)
         except NotYet:
             event.next_try_at = now + timedelta(seconds=ECHO_RETRY_SECONDS)
             event.save(update_fields=["next_try_at"])
@@ -79,22 +80,30 @@ def _apply(batch: _Batch, events: Sequence[WebhookEvent], now: datetime) -> None
             _fail(event, type(error).__name__, now)
     reach(Point.INSIDE_APPLY)
     _flush(batch, now)
+    _finish(batch.done, now)
 
 
 def _apply_one(batch: _Batch, event: WebhookEvent, now: datetime) -> None:
     parsed = _parse(batch, event)
     event.event_type = parsed.type[:64]
     acks = [update for update in parsed.updates if isinstance(update, Ack)]
+    if len(acks) < len(parsed.updates):
+        with transaction.atomic():
+            _apply_updates(batch, event, parsed, now)
+    if acks:
+        batch.acks += acks
+        batch.with_acks.append(event)
+    else:
+        state = WebhookEvent.State.APPLIED if parsed.updates else WebhookEvent.State.IGNORED
+        batch.done.append((event, state))
+
+
+def _apply_updates(batch: _Batch, event: WebhookEvent, parsed: ParsedEvent, now: datetime) -> None:
     for update in parsed.updates:
         if isinstance(update, Echo):
             _apply_echo(batch, event, update, now)
         elif isinstance(update, AccountChange):
             batch.adapter.apply_account_change(batch.channel.pk, update, now=now)
-    if acks:
-        batch.acks += acks
-        batch.with_acks.append(event)
-    else:
-        _finish(event, parsed, now)
 
 
 def _parse(batch: _Batch, event: WebhookEvent) -> ParsedEvent:
@@ -113,6 +122,8 @@ def _apply_echo(batch: _Batch, event: WebhookEvent, echo: Echo, now: datetime) -
 
 def _flush(batch: _Batch, now: datetime) -> None:
     """All acks of the batch in one statement; one by one where one of them poisons it."""
+    if not batch.acks:
+        return
     try:
         with transaction.atomic():
             receipts.apply_acks(batch.channel.pk, batch.acks)
@@ -124,8 +135,7 @@ def _flush(batch: _Batch, now: datetime) -> None:
         for event in batch.with_acks:
             _apply_alone(batch, event, now)
         return
-    for event in batch.with_acks:
-        _finish(event, ParsedEvent(event.event_type, batch.acks), now)
+    batch.done += [(event, WebhookEvent.State.APPLIED) for event in batch.with_acks]
 
 
 def _apply_alone(batch: _Batch, event: WebhookEvent, now: datetime) -> None:
@@ -136,14 +146,21 @@ def _apply_alone(batch: _Batch, event: WebhookEvent, now: datetime) -> None:
     except Error as error:
         _fail(event, type(error).__name__, now)
     else:
-        _finish(event, parsed, now)
+        batch.done.append((event, WebhookEvent.State.APPLIED))
 
 
-def _finish(event: WebhookEvent, parsed: ParsedEvent, now: datetime) -> None:
-    event.state = WebhookEvent.State.APPLIED if parsed.updates else WebhookEvent.State.IGNORED
-    event.attempts += 1
-    event.applied_at, event.next_try_at, event.error = now, None, ""
-    event.save(update_fields=["state", "event_type", "attempts", "applied_at", "next_try_at", "error"])
+_FINISH = """
+UPDATE webhook_events_log w SET state = done.state, event_type = done.type, attempts = w.attempts + 1,
+    applied_at = %s, next_try_at = NULL, error = ''
+FROM unnest(%s::bigint[], %s::text[], %s::text[]) AS done (id, state, type) WHERE w.id = done.id
+"""
+
+
+def _finish(done: Sequence[tuple[WebhookEvent, WebhookEvent.State]], now: datetime) -> None:
+    if done:
+        events, states = zip(*done, strict=True)
+        types = [event.event_type for event in events]
+        db.rows(_FINISH, [now, [event.pk for event in events], list(map(str, states)), types])
 
 
 def _fail(event: WebhookEvent, error: str, now: datetime) -> None:
