@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils import timezone
+from django.utils.timesince import timesince
 from django.utils.translation import gettext as _
 
 from audience.models import Contact, Group
@@ -120,6 +123,7 @@ def _numbers(sessions: Any) -> list[dict[str, Any]]:
                 "session": session,
                 "sentence": sentence,
                 "colour": colour,
+                "since": _since(session.status_changed_at),
                 "today": channels.today(session.channel),  # type: ignore[attr-defined]
                 "held_by": channels.held_by(session.channel) if session.channel.lane.holds else "",  # type: ignore[attr-defined]
                 "url": reverse("admin:channels_waha_channelsession_change", args=[session.pk]),
@@ -165,3 +169,10 @@ def _item(title: str, label: str, icon: str) -> dict[str, Any]:
     app, model = label.split(".")
     link = reverse(f"admin:{app}_{model}_changelist")
     return {"title": title, "icon": icon, "link": link}
+
+
+def _since(moment: datetime) -> str:
+    """For how long something has been so, in words."""
+    if timezone.now() - moment < timedelta(minutes=1):
+        return _("Since just now")
+    return _("For %(since)s") % {"since": timesince(moment)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from typing import Any, ClassVar
 
 from django import forms
@@ -14,8 +13,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHt
 from django.template.loader import render_to_string
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
-from django.utils import timezone
-from django.utils.html import format_html
+from django.utils import formats, timezone
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -153,7 +152,7 @@ class BroadcastAdmin(StepAdmin):
     list_filter = ("status", ("group", RelatedFilter), ("owner", RelatedFilter))
     search_fields = ("name", "=public_id")
     fields = (
-        "name", "public_id", "group", "owner_name", "api_key", "organization", "numbers", "texts", "variables",
+        "name", "public_id", "group", "owner_name", "api_key", "organization", "numbers", "texts", "values",
         "language",
         "created_at", "scheduled_at", "started_at", "finished_at", "ends",
     )  # fmt: skip
@@ -280,8 +279,14 @@ class BroadcastAdmin(StepAdmin):
         return ", ".join(str(channel) for channel in broadcast.channels.all())
 
     @display(description=_("expires at"))
-    def ends(self, broadcast: Broadcast) -> datetime:
-        return broadcast.ends_at
+    def ends(self, broadcast: Broadcast) -> str:
+        # Django formats the times of fields, not those of methods.
+        return formats.date_format(timezone.localtime(broadcast.ends_at), "DATETIME_FORMAT")
+
+    @display(description=_("variables"))
+    def values(self, broadcast: Broadcast) -> SafeString | str:
+        lines = ((name, value) for name, value in sorted(broadcast.variables.items()))
+        return format_html_join(SafeString("<br>"), "{}: {}", lines) or "—"
 
     @display(description=_("texts"))
     def texts(self, broadcast: Broadcast) -> SafeString:

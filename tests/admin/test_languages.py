@@ -14,7 +14,7 @@ from django.test import Client
 from django.urls import reverse
 
 from tests.admin.conftest import Page, Tenant, registered, text_of
-from tests.admin.test_isolation import name_of
+from tests.admin.test_isolation import name_of, rows_of
 
 ROOT = Path(__file__).resolve().parents[2]
 CATALOGUE = ROOT / "locale" / "pt_BR" / "LC_MESSAGES"
@@ -110,3 +110,13 @@ def of_python() -> Iterator[str]:
 def of_templates() -> Iterator[str]:
     for path in (ROOT / "templates").rglob("*.html"):
         yield from (match[2] for match in re.finditer(r"\{% trans(?:late)? (['\"])(.*?)\1", path.read_text()))
+
+
+def test_times_are_written_as_people_write_them(mine: Tenant, boss: Client) -> None:
+    seen = 0
+    for model, _page in registered():
+        for row in rows_of(model, mine):
+            text = text_of(boss.get(reverse(name_of(model, "change"), args=[row.pk])))
+            assert not re.search(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d", text), model
+            seen += 1
+    assert seen > 10
