@@ -40,6 +40,11 @@ def counting(name: str, default: int) -> int:
     return _number(name, int, default, "a whole number of 1 or more", lambda value: value >= 1)
 
 
+def port(name: str, default: int) -> int:
+    """A TCP port."""
+    return _number(name, int, default, "a number from 1 to 65535", lambda value: 0 < value < 65536)
+
+
 def choice(name: str, default: str, known: Collection[str]) -> str:
     """One of the known words, in any case."""
     value = text(name, default).upper()

@@ -32,7 +32,7 @@ SECRET_KEY = _kept_secret("SECRET_KEY")
 FIELD_ENCRYPTION_KEYS = [key for key in _kept_secret("FIELD_ENCRYPTION_KEYS").split(",") if key.strip()]
 if not FIELD_ENCRYPTION_KEYS:
     raise ImproperlyConfigured("FIELD_ENCRYPTION_KEYS must hold at least one key")
-PORT = environment.whole("PORT", 8000)
+PORT = environment.port("PORT", 8000)
 PUBLIC_BASE_URL = environment.url("PUBLIC_BASE_URL", f"http://127.0.0.1:{PORT}")
 # Where WAHA reaches us; other than PUBLIC_BASE_URL inside a private network.
 WEBHOOK_BASE_URL = environment.url("WEBHOOK_BASE_URL", PUBLIC_BASE_URL)

@@ -45,7 +45,12 @@ async def _serve(options: Options, parent: int) -> None:
     )
     await runner.setup()
     site = web.TCPSite(runner, options.host, options.port, backlog=1024)
-    await site.start()
+    try:
+        await site.start()
+    except OSError as error:
+        await runner.cleanup()
+        where = f"{options.host}:{options.port}"
+        sys.exit(f"simulator: can't listen on {where} ({os.strerror(error.errno or 0)}): choose another with --port")
     port = runner.addresses[0][1]
     _tell(options, port)
     try:

@@ -66,6 +66,9 @@ def test_a_whole_environment_loads() -> None:
         ({"SEND_WORKER_RATE": "0/s"}, "SEND_WORKER_RATE"),
         ({"DATABASE_POOL_SIZE": "0"}, "DATABASE_POOL_SIZE"),
         ({"BEAT_SECONDS": "0"}, "BEAT_SECONDS"),
+        ({"PORT": "0"}, "PORT"),
+        ({"PORT": "65536"}, "PORT"),
+        ({"DATABASE_POOL_WAIT_SECONDS": "0"}, "DATABASE_POOL_WAIT_SECONDS"),
         ({"WEBHOOK_RETENTION_DAYS": "0"}, "WEBHOOK_RETENTION_DAYS"),
     ],
 )

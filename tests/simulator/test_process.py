@@ -31,6 +31,16 @@ def test_the_port_is_printed_and_written(tmp_path: Path) -> None:
         assert sorted(tmp_path.iterdir()) == [port_file]
 
 
+def test_a_taken_port_is_a_clear_word() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        command = [sys.executable, "-m", "simulator", "--port", port]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode == 1
+    words = f"simulator: can't listen on 127.0.0.1:{port} (Address already in use): choose another with --port"
+    assert done.stderr.strip() == words
+
+
 def test_a_block_leaves_no_process_behind() -> None:
     with SimulatorProcess() as simulator:
         pid = simulator.pid
