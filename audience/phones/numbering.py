@@ -49,6 +49,8 @@ _BR_MOBILE_LONG = re.compile(r"(55[1-9]{2})9([6-9]\d{7})", re.ASCII)
 _MX_OLD = re.compile(r"521([2-9]\d{9})", re.ASCII)
 _MX = re.compile(r"52([2-9]\d{9})", re.ASCII)
 _AR_SHORT = re.compile(r"54([1-3]\d{9})", re.ASCII)
+# Both ways to mark a mobile: the 9 from abroad, and the 15 behind the area code from home.
+_AR_MARKED_TWICE = re.compile(r"549\d{2,4}15\d{6,8}(?<=\d{15})", re.ASCII)
 _AR_MOBILE = re.compile(r"549([1-3]\d{9})", re.ASCII)
 
 
@@ -109,6 +111,8 @@ def _international(digits: str) -> Phone:
         return _brazil(digits[2:])
     if digits.startswith("52"):
         digits = "52" + _mexican_domestic(digits[2:])
+    if _AR_MARKED_TWICE.fullmatch(digits):
+        digits = f"54{digits[3:]}"
     return _foreign(f"+{digits}", None)
 
 
