@@ -177,7 +177,8 @@ def _one_message(channel: Channel, start: datetime) -> Work:
     lane = channel.lane
     used = lane.used if lane.day_starts_at <= start < lane.day_ends_at else 0
     deadline = settings.SEND_DEADLINE_SECONDS
-    return Work(facts=lanes.facts_of(channel), pace=1.0, number=1, used=used, keep_open=deadline)
+    # Whether there is a moment at all: the pace of the lane does not matter for a single message.
+    return Work(facts=lanes.facts_of(channel), pace=0.001, number=1, used=used, keep_open=deadline)
 
 
 def _opens_at(channel: Channel, start: datetime) -> datetime:

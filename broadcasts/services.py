@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from audience.selectors import Audience, groups
-from broadcasts import drafts, freezing, review
+from broadcasts import drafts, freezing, review, spreading
 from broadcasts.codes import FailureCode, PauseCode
 from broadcasts.drafts import Draft
 from broadcasts.models import Broadcast, Feed, Recipient
@@ -106,7 +106,9 @@ def freeze(
         Feed(organization=organization, broadcast=broadcast, channel=channel, feed_at=None)
         for channel in meaning.channels
     )
-    freezing.freeze(broadcast, meaning.content, audience, [channel.pk for channel in meaning.channels])
+    numbers = [channel.pk for channel in meaning.channels]
+    freezing.freeze(broadcast, meaning.content, audience, numbers)
+    spreading.keep_known_numbers(broadcast, numbers)
     if review.is_needed(broadcast, meaning.channels, _pending(broadcast).count()):
         broadcast.status = Status.PENDING_REVIEW
         broadcast.save(update_fields=["status"])

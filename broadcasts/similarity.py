@@ -16,9 +16,11 @@ _WORD = re.compile(r"\w+")
 
 def trigrams(text: str) -> frozenset[tuple[str, ...]]:
     """The text's runs of three words, folded; a shorter text is one run."""
-    words = _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    words = _WORD.findall(folded)
     if len(words) < 3:
-        return frozenset({tuple(words)})
+        # Two texts of emoji alone have the same words, none, and are not the same.
+        return frozenset({tuple(words) or (folded,)})
     return frozenset(zip(words, words[1:], words[2:], strict=False))
 
 

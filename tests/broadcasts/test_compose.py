@@ -104,6 +104,37 @@ def test_people_are_spread_over_the_numbers_in_turn(shop: Shop) -> None:
     ]
 
 
+def test_who_talks_with_one_of_the_numbers_keeps_it(shop: Shop) -> None:
+    shop.add_people(8)
+    second, third = shop.number(), shop.number("Terceiro")
+    people = [shop.contact(f"55119{90000000 + place}") for place in range(8)]
+
+    def said(place: int, channel: Channel, status: str, days_ago: int) -> None:
+        Message.objects.create(
+            organization=shop.organization,
+            channel=channel,
+            contact=people[place],
+            direction="in" if status == "received" else "out",
+            status=status,
+            address=str(people[place].identity),
+            created_at=timezone.now() - timedelta(days=days_ago),
+        )
+
+    said(0, second, "received", 1)
+    said(1, shop.channel, "read", 1)
+    # The last one counts, and only what came or left, on a number of this broadcast.
+    said(2, second, "received", 9)
+    said(2, shop.channel, "sent", 2)
+    said(3, shop.channel, "failed", 1)
+    said(4, third, "received", 1)
+    channels = [ids.encode(ids.CHANNEL, channel.pk) for channel in (shop.channel, second)]
+
+    found = [person.channel_id for person in shop.recipients(shop.compose(channels=channels))]
+
+    one, two = shop.channel.pk, second.pk
+    assert found == [two, one, one, two, one, two, one, two]
+
+
 def test_values_come_from_the_broadcast_or_the_person(shop: Shop) -> None:
     texts = [f"{text} {{{{curso}}}} em {{{{cidade}}}} às {{{{hora|19h}}}}" for text in TEXTS]
     shop.add("+5511999990001", attributes={"cidade": "Rio", "curso": "outro"})

@@ -231,6 +231,10 @@ def test_a_number_that_may_send_nothing_is_refused(people: Shop) -> None:
     assert people.compose(channels=channels).status == "queued"
 
 
+def test_an_end_in_a_moment_is_late_but_possible(people: Shop) -> None:
+    assert people.compose(now=NOW, expires_at=NOW + timedelta(seconds=0.5)).status == "queued"
+
+
 def evening() -> datetime:
     """Tomorrow at 21:00 in São Paulo."""
     return (NOW + DAY).astimezone(timezone.get_fixed_timezone(-180)).replace(hour=21, minute=0, second=0)

@@ -17,6 +17,8 @@ from broadcasts import similarity
         ("a b", "a b", 1.0),
         ("a b", "a b c", 0.0),
         ("", "", 1.0),
+        ("😀", "😀", 1.0),
+        ("😀", "🎉", 0.0),
         ("a b c", "d e f", 0.0),
     ],
 )
