@@ -161,7 +161,7 @@ class SimulatorControl:
         return int(self._call("DELETE", path)["removed"])
 
     def number(self, phone: str, *, exists: bool = True, chat_id: str | None = None, **more: Any) -> None:
-        """Whether a phone is on WhatsApp, and under which chat id. `more`: lid, push_name, picture, about."""
+        """Whether a phone is on WhatsApp, and under which chat id. `more`: lid, picture, about."""
         self._call("PUT", f"numbers/{phone}", {"exists": exists, "chat_id": chat_id, **more})
 
     def inbound(self, session: str, *, sender: str, text: str | None, **more: Any) -> str:
