@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from django.apps import apps
+from django.core.management import get_commands, load_command_class
 from django.db import models
 
 from messaging.faults import Point
 from messaging.models import Lane
+from permissions.management.base import OperatorCommand
 from permissions.managers import TenantManager
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,6 +78,14 @@ def test_every_row_of_a_tenant_has_the_managers_that_ask_whose_it_is() -> None:
             if "organization" in names and model.__name__ not in without:
                 assert isinstance(model._meta.managers_map["objects"], TenantManager), model
                 assert model._meta.default_manager_name == "unscoped", model
+
+
+def test_every_command_of_the_operator_has_a_scope() -> None:
+    # Of no tenant: it reads a number.
+    without = {"phone_check"}
+    for name, app in get_commands().items():
+        if app in ROOMS and name not in without:
+            assert isinstance(load_command_class(app, name), OperatorCommand), name
 
 
 def test_no_http_call_stands_outside_a_client() -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from events.models import Event
 from events.services import SYSTEM
-from permissions import ids, keys, selectors, services
+from permissions import ids, isolation, keys, selectors, services
 from permissions.models import ApiKey, Membership, Organization, User
 from tests import factories
 from tests.factories import NOON
@@ -125,7 +125,9 @@ def test_only_an_active_member_owns_a_key(change: dict[str, bool]) -> None:
 
 def command(*arguments: str) -> str:
     out = StringIO()
-    call_command(*arguments, stdout=out)
+    # As on a command line: in no scope but the command's own.
+    with isolation.nowhere():
+        call_command(*arguments, stdout=out)
     return out.getvalue()
 
 

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from permissions import selectors
+from permissions.management.base import OperatorCommand
 from permissions.models import ApiKey
 
 _COLUMNS = ("id", "organization", "owner", "name", "state", "scopes", "created", "last used", "expires", "old secret")
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = "List API keys with owner, scopes, state and last use; those that have ended too, with --all."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -7,10 +7,11 @@ from argparse import ArgumentTypeError
 from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from permissions import audit, selectors, services
+from permissions.management.base import OperatorCommand
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
@@ -23,7 +24,7 @@ def overlap(text: str) -> timedelta:
     return timedelta(**{_UNITS[match[2]]: int(match[1])}) if match[1] else timedelta(0)
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Rotate an API key by the 8 characters after cbk_; the key with its new secret is printed once, alone on"
         " standard output. The old secret works on for the overlap, the one before it no longer."
