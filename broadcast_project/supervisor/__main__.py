@@ -22,7 +22,7 @@ _READY_TIMEOUT = 120.0
 def main() -> int:
     """Run the product until a signal."""
     host, port = os.environ.get("HOST", "127.0.0.1"), _port()
-    if product.taken(port, host=host):
+    if not product.reserve(port, host=host):
         _say("run", f"port {port} is taken by another program: end that, or set PORT to a free one")
         return 2
     signal.signal(signal.SIGTERM, _interrupt)

@@ -18,6 +18,7 @@ _ENV = {"PYTHONUNBUFFERED": "1"}
 # Whoever asks over HTTP is told soon that the database is away; its few threads are soon free for the next.
 _WEB_ENV = {"DATABASE_POOL_WAIT_SECONDS": "3"}
 _READY_PATH = "/health/ready"
+_reserved: dict[tuple[str, int], socket.socket] = {}
 # Seconds without a pulse after which a process counts as hanging. A worker's is longer than any send with its settle,
 # the others' than the longest that they may wait for database and broker in one turn, or take to start.
 PATIENCE = {"worker": 90.0, "dispatcher": 120.0, "beat": 180.0}
@@ -50,6 +51,28 @@ def ready(port: int, *, host: str = "127.0.0.1") -> bool:
         return False
     finally:
         connection.close()
+
+
+def reserve(port: int, *, host: str = "127.0.0.1") -> bool:
+    """Take a port for the life of this process; False where another program has it.
+
+    To look alone is not enough: of two installations that begin at once both find it free, and the slower one then
+    takes the other's web process for its own.
+    """
+    if (host, port) in _reserved:
+        return True
+    claim = socket.socket(socket.AF_UNIX)
+    try:
+        # A name without a file: it goes with the process, however that ends, and holds between users too.
+        claim.bind(f"\0broadcast-port-{host}:{port}")
+    except OSError as error:
+        claim.close()
+        return error.errno != errno.EADDRINUSE and not taken(port, host=host)
+    if taken(port, host=host):
+        claim.close()
+        return False
+    _reserved[host, port] = claim
+    return True
 
 
 def taken(port: int, *, host: str = "127.0.0.1") -> bool:

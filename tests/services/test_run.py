@@ -154,6 +154,16 @@ def test_taken_port_is_named(port: int) -> None:
         assert run.says(f"port {port} is taken by another program: end that, or set PORT to a free one")
 
 
+def test_two_that_begin_at_once_do_not_share_a_port(port: int) -> None:
+    # The first has not come to listen on it yet.
+    assert product.reserve(port)
+    assert not product.taken(port)
+    run = Run(port, {})
+    assert run.popen.wait(timeout=60) == 2
+    assert run.says(f"port {port} is taken by another program")
+    assert product.reserve(port)
+
+
 def test_bad_port_is_named() -> None:
     run = Run(0, {})
     assert run.popen.wait(timeout=30) == 1

@@ -109,10 +109,10 @@ class Command(BaseCommand):
         if given := os.environ.get("PORT"):
             if not given.isdecimal() or not 0 < int(given) < 65536:
                 raise CommandError(f"PORT must be a number from 1 to 65535, not {given!r}")
-            if product.taken(int(given)):
+            if not product.reserve(int(given)):
                 raise CommandError(f"port {given} is taken by another program: end that, or set PORT to a free one")
             return int(given)
-        return 0 if product.taken(_DEFAULT_PORT) else _DEFAULT_PORT
+        return _DEFAULT_PORT if product.reserve(_DEFAULT_PORT) else 0
 
 
 class _Log:
