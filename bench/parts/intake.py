@@ -63,7 +63,7 @@ def run(options: Options) -> list[Figure]:
             ours=statistics.median(rates["product"]),
             against="a view with one insert, same server",
             theirs=statistics.median(rates["bare"]),
-            floor=0.3,
+            floor=0.25,
             cpu={**ours_cpu, **bare_cpu},
             checked=checked,
         )
