@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-PARTS = ("freeze", "joining", "counters", "feeding", "intake", "engine")
+PARTS = ("freeze", "joining", "counters", "feeding", "intake", "isolation", "engine")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

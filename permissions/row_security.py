@@ -1,8 +1,8 @@
 """Roles and policies of PostgreSQL, made from the models after each migration: no table can be forgotten.
 
 The owner of the tables migrates. What serves runs as ``settings.DATABASE_ROLE``, which owns nothing and bypasses
-nothing: of each table with an organization it sees the rows of its scope. A second role, entered for one
-transaction at a time, sees the rows of all (isolation.across_tenants).
+nothing: of each table with an organization it sees the rows of its scope. Others, entered for one transaction at a
+time, see the rows of several organizations (who is a member of several) or of all (isolation.across_tenants).
 """
 
 from __future__ import annotations
@@ -12,25 +12,24 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.apps import apps
-from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, IntegrityError, InternalError, ProgrammingError, connections, transaction
 from django.db.backends.utils import CursorWrapper
 from django.db.models import Model
 from psycopg import errors
 
+from permissions.isolation import Reach
 from permissions.models import Organization
-from permissions.postgres.scoping import ORGANIZATIONS, sweep_role
+from permissions.postgres.scoping import ORGANIZATIONS, role_of
 
-POLICY_TENANT = "tenant"
-POLICY_SWEEP = "sweep"
 _TRIES = 50
 _TRY_SECONDS = 0.1
-# The sub-select is worked out once for a statement, not for each row.
-_TENANT = f"""
-CREATE POLICY {{policy}} ON {{table}} TO {{role}}
-USING ({{column}} = ANY ((SELECT current_setting('{ORGANIZATIONS}')::uuid[])::uuid[]))
-"""
-_SWEEP = "CREATE POLICY {policy} ON {table} TO {role} USING (true)"
+# The sub-selects are worked out once for a statement, not for each row.
+_RULES = {
+    Reach.ONE: f"{{column}} = (SELECT current_setting('{ORGANIZATIONS}')::uuid)",
+    Reach.SEVERAL: f"{{column}} = ANY ((SELECT current_setting('{ORGANIZATIONS}')::uuid[])::uuid[])",
+    Reach.ALL: "true",
+}
+_POLICY = "CREATE POLICY {policy} ON {table} TO {role} USING (%s)"
 _STANDS = """
 SELECT EXISTS (SELECT 1 FROM pg_policies
   WHERE schemaname = current_schema AND tablename = %s AND policyname = %s AND roles = ARRAY[%s]::name[])
@@ -70,12 +69,12 @@ def column_of(model: type[Model]) -> str | None:
 
 def provide(using: str) -> None:
     """Make the roles, their rights and the policies what they should be. Needs the owner's login; repeatable."""
-    for role in (settings.DATABASE_ROLE, sweep_role()):
-        _provide_role(using, role)
+    for reach in Reach:
+        _provide_role(using, role_of(reach))
     with transaction.atomic(using=using), connections[using].cursor() as cursor:
-        for role in (settings.DATABASE_ROLE, sweep_role()):
+        for reach in Reach:
             for right in _RIGHTS:
-                _run(cursor, right, role=role)
+                _run(cursor, right, role=role_of(reach))
         for table, column in columns():
             _protect(cursor, table, column)
 
@@ -113,12 +112,12 @@ def _provide_role(using: str, role: str) -> None:
 def _protect(cursor: CursorWrapper, table: str, column: str) -> None:
     if not _one(cursor, "SELECT relrowsecurity FROM pg_class WHERE oid = %s::regclass", table):
         _run(cursor, "ALTER TABLE {table} ENABLE ROW LEVEL SECURITY", table=table)
-    wanted = {POLICY_TENANT: (_TENANT, settings.DATABASE_ROLE), POLICY_SWEEP: (_SWEEP, sweep_role())}
-    for policy, (statement, role) in wanted.items():
-        if _one(cursor, _STANDS, table, policy, role):
+    for reach, rule in _RULES.items():
+        names = {"table": table, "policy": f"tenant_{reach}", "role": role_of(reach)}
+        if _one(cursor, _STANDS, table, names["policy"], names["role"]):
             continue
-        _run(cursor, "DROP POLICY IF EXISTS {policy} ON {table}", table=table, policy=policy)
-        _run(cursor, statement, table=table, policy=policy, role=role, column=column)
+        _run(cursor, "DROP POLICY IF EXISTS {policy} ON {table}", **names)
+        _run(cursor, _POLICY % rule, **names, column=column)
 
 
 def _one(cursor: CursorWrapper, statement: str, *parameters: str) -> Any:

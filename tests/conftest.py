@@ -12,9 +12,9 @@ from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 
 from permissions import isolation
-from permissions.isolation import Sweep
+from permissions.isolation import Reach, Sweep
 from permissions.postgres.base import DatabaseWrapper
-from permissions.postgres.scoping import sweep_role
+from permissions.postgres.scoping import role_of
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
     """Every test runs as the role that serves, which row-level security binds."""
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         # Django empties the tables after a test with transactions of its own.
-        roles = f"{django_settings.DATABASE_ROLE}, {sweep_role()}"
+        roles = ", ".join(role_of(reach) for reach in Reach)
         cursor.execute(f"GRANT TRUNCATE ON ALL TABLES IN SCHEMA public TO {roles}")
         _serve_as(django_settings.DATABASE_ROLE)
     yield

@@ -25,14 +25,14 @@ class ScopedCursor(_Cursor):
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Self:
         """As psycopg's. Raises NoScope."""
-        scope = scoping.pending(self.connection)
+        telling = scoping.pending(self.connection)
         with scoping.noted(self.connection, query):
-            if not scope:
+            if telling is None:
                 super().execute(query, params, **options)
             else:
                 text = query if isinstance(query, str) else query.as_string(self.connection)
                 # Never prepared: a prepared statement is one statement.
-                super().execute(f"{scope}; {text}", params, prepare=False)
+                super().execute(f"{telling.literal}; {text}", params, prepare=False)
                 self.nextset()
         return self
 

@@ -7,36 +7,68 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, LiteralString
 
 from django.conf import settings
-from psycopg import ClientCursor, Connection, Cursor, errors, sql
+from psycopg import ClientCursor, Connection, Cursor, errors
 from psycopg.pq import TransactionStatus
 
 from permissions import isolation
-from permissions.isolation import NOWHERE, NoScope, Scope
+from permissions.isolation import NOWHERE, NoScope, Reach, Scope
 
 ORGANIZATIONS = "broadcast.organizations"
 _APPLIED = "tenant_scope"
-# In an aborted transaction nothing can be told, and nothing is seen.
-_OPEN = (TransactionStatus.IDLE, TransactionStatus.INTRANS)
+_NAMED: LiteralString = f"SELECT set_config('{ORGANIZATIONS}', %s, true)"
+_BOTH: LiteralString = f"SELECT set_config('role', %s, true), set_config('{ORGANIZATIONS}', %s, true)"
 # What the database says where a policy asks for a scope and there is none.
 _UNSCOPED = (errors.UndefinedObject, errors.InvalidTextRepresentation)
 
 
-def sweep_role() -> str:
-    """The role that sees all tenants; a login only becomes it for a transaction."""
-    return f"{settings.DATABASE_ROLE}_sweep"
+def role_of(reach: Reach) -> str:
+    """What serves is this role between transactions (ONE); a login becomes the others for one at a time."""
+    role: str = settings.DATABASE_ROLE
+    return role if reach is Reach.ONE else f"{role}_{reach}"
 
 
-def pending(connection: Connection[Any]) -> str:
-    """The statement that brings the scope to the database; empty where it is there, or none is needed."""
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What the database must be told before a statement: a query of its own, with and without parameters."""
+
+    query: LiteralString
+    values: tuple[str, ...]
+    literal: str
+
+
+def pending(connection: Connection[Any]) -> Telling | None:
+    """What brings the scope to the database; None where it is there, or none is needed."""
     scope = isolation.current()
-    if connection.info.transaction_status not in _OPEN or scope == _applied(connection):
-        return ""
-    role = sweep_role() if scope.is_across else settings.DATABASE_ROLE
-    values = sql.SQL("SELECT set_config('role', {}, true), set_config({}, {}, true)")
-    return values.format(role, ORGANIZATIONS, scope.organizations).as_string(connection)
+    status = connection.info.transaction_status
+    if status == TransactionStatus.IDLE:
+        return None if scope == NOWHERE else _from_nowhere(scope)
+    if status != TransactionStatus.INTRANS or scope == getattr(connection, _APPLIED, None):
+        # In an aborted transaction nothing can be told, and nothing is seen.
+        return None
+    return _from_anywhere(scope)
+
+
+@lru_cache(maxsize=1024)
+def _from_nowhere(scope: Scope) -> Telling:
+    """Between transactions the role is that of ONE, and no organization is named: often one word is enough."""
+    if scope.reach is Reach.ONE:
+        return _telling(_NAMED, scope.organizations)
+    return _from_anywhere(scope)
+
+
+@lru_cache(maxsize=1024)
+def _from_anywhere(scope: Scope) -> Telling:
+    return _telling(_BOTH, role_of(scope.reach), scope.organizations)
+
+
+def _telling(query: LiteralString, *values: str) -> Telling:
+    # Roles and ids: neither holds a quote, by its form.
+    return Telling(query, values, query % tuple(f"'{value}'" for value in values))
 
 
 @contextmanager
@@ -64,31 +96,22 @@ def told(connection: Connection[Any]) -> Iterator[None]:
         if is_idle:
             # What is remembered is of a transaction before this one.
             setattr(connection, _APPLIED, None)
-        if statement := pending(connection):
+        if telling := pending(connection):
             with noted(connection), ClientCursor(connection) as cursor:
-                cursor.execute(statement, prepare=False)
+                cursor.execute(telling.literal, prepare=False)
         with noted(connection):
             yield
 
 
 def rows(connection: Connection[Any], statement: Any, parameters: Any) -> list[tuple[Any, ...]]:
     """Run one prepared statement under the scope, in one round trip, and give its rows."""
-    scope = pending(connection)
+    telling = pending(connection)
     with noted(connection), Cursor(connection) as cursor:
-        if scope:
+        if telling is not None:
             # What a pipeline sends until it is synchronised is one transaction.
             with connection.pipeline(), Cursor(connection) as teller:
-                teller.execute(scope, prepare=True)
+                teller.execute(telling.query, telling.values, prepare=True)
                 cursor.execute(statement, parameters, prepare=True)
         else:
             cursor.execute(statement, parameters, prepare=True)
         return cursor.fetchall() if cursor.description else []
-
-
-def _applied(connection: Connection[Any]) -> Scope | None:
-    """What the connection's transaction is under; None where that is not known."""
-    if connection.info.transaction_status == TransactionStatus.IDLE:
-        # Between transactions nothing is set: the role is the login's, and no organization is named.
-        return NOWHERE
-    applied: Scope | None = getattr(connection, _APPLIED, None)
-    return applied

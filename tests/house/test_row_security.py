@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 from django.apps import apps
-from django.conf import settings
 from django.db import connection
 from django.db.models import ForeignKey
 
 from permissions import row_security
-from permissions.isolation import Sweep
+from permissions.isolation import Reach, Sweep
 from permissions.models import Organization
-from permissions.postgres.scoping import sweep_role
+from permissions.postgres.scoping import role_of
 
 pytestmark = pytest.mark.django_db
 
@@ -41,14 +40,16 @@ def test_every_table_with_an_organization_has_its_policies() -> None:
     for table, column in {**named, "organizations": "id"}.items():
         assert rows("SELECT relrowsecurity FROM pg_class WHERE oid = %s::regclass", table) == [(True,)], table
         ours = {str(name): (roles, command, str(rule)) for t, name, roles, command, rule in found if t == table}
-        assert ours.keys() == {"tenant", "sweep"}, table
-        assert ours["tenant"][:2] == ([settings.DATABASE_ROLE], "ALL")
-        assert ours["tenant"][2].startswith(f"({column} = ANY (( SELECT")
-        assert ours["sweep"] == ([sweep_role()], "ALL", "true")
+        assert {name: policy[:2] for name, policy in ours.items()} == {
+            f"tenant_{reach}": ([role_of(reach)], "ALL") for reach in Reach
+        }, table
+        assert ours["tenant_one"][2].startswith(f"({column} = ( SELECT")
+        assert ours["tenant_several"][2].startswith(f"({column} = ANY (( SELECT")
+        assert ours["tenant_sweep"][2] == "true"
 
 
 def test_who_serves_owns_nothing_and_bypasses_nothing() -> None:
-    for role in (settings.DATABASE_ROLE, sweep_role()):
+    for role in map(role_of, Reach):
         found = rows(
             "SELECT rolsuper, rolbypassrls, rolcreaterole, rolcreatedb, rolcanlogin FROM pg_roles WHERE rolname = %s",
             role,

@@ -15,8 +15,8 @@ from messaging import db, delivery, lanes, streams
 from messaging.adapters import Outgoing
 from messaging.models import Message, Stream
 from permissions import isolation
-from permissions.isolation import Sweep
-from permissions.postgres.scoping import sweep_role
+from permissions.isolation import Reach, Sweep
+from permissions.postgres.scoping import role_of
 from tests.messaging.conftest import Lab
 from tests.waiting import until
 
@@ -28,7 +28,7 @@ def other_connection() -> psycopg.Connection:
     parameters = connection.get_connection_params()
     parameters.pop("cursor_factory", None)
     other = psycopg.connect(**parameters)
-    other.execute("SELECT set_config('role', %s, false)", [sweep_role()])
+    other.execute("SELECT set_config('role', %s, false)", [role_of(Reach.ALL)])
     other.commit()
     return other
 
