@@ -10,7 +10,7 @@ from django.utils import timezone
 from bench import owner
 from bench.figures import Figure, WrongResult, by_turns, median_rates
 from bench.options import Options
-from bench.shop import open_shop
+from bench.shop import Shop, open_shop
 from broadcasts import selectors, services
 from broadcasts.models import Broadcast
 from messaging import streams
@@ -37,7 +37,7 @@ _LOOKS = 5
 
 
 def run(options: Options) -> list[Figure]:
-    broadcast = _fed(options.people)
+    broadcast = fed(open_shop("counters"), options.people)
     seconds = by_turns(options.rounds, {"tally": lambda: _tallies(broadcast), "plain": lambda: _plain(broadcast)})
     return [
         Figure(
@@ -52,9 +52,8 @@ def run(options: Options) -> list[Figure]:
     ]
 
 
-def _fed(people: int) -> Broadcast:
+def fed(shop: Shop, people: int) -> Broadcast:
     """A broadcast under way: all its people have messages, in every status."""
-    shop = open_shop("counters")
     group = shop.group("counters", people=people, first=200_000_000)
     draft = shop.draft(group, [shop.number("n1"), shop.number("n2")])
     broadcast = services.compose(organization=shop.organization, owner=shop.leader, draft=draft, now=timezone.now())

@@ -14,8 +14,9 @@ from django.utils import timezone
 
 from bench.figures import Figure, WrongResult, by_turns
 from bench.options import Options
+from bench.parts.counters import fed
 from bench.shop import Shop, open_shop
-from broadcasts import selectors, services
+from broadcasts import selectors
 from broadcasts.models import Broadcast
 from messaging import gate, intake, lanes
 from messaging import services as messaging
@@ -31,12 +32,13 @@ _FLOOR = 0.9
 def run(options: Options) -> list[Figure]:
     shop = open_shop("isolation")
     channel = shop.number("n1")
-    broadcast = _broadcast(shop, channel, max(options.people // 4, 100))
+    people = max(options.people // 4, 100)
+    broadcast = fed(shop, people)
     claim = _claim(channel)
     works: list[tuple[str, str, int, Callable[[], Any]]] = [
-        ("judging a claim (engine_judge)", "verdict", 200, partial(gate.judge, claim)),
+        ("judging a claim (engine_judge)", "verdict", 500, partial(gate.judge, claim)),
         ("keeping a webhook", "row", 100, partial(_keep, channel)),
-        (f"counters of {max(options.people // 4, 100):,} people", "look", 4, partial(selectors.tally, broadcast)),
+        (f"counters of {people:,} people", "look", 4, partial(selectors.tally, broadcast)),
         ("a page of broadcasts", "page", 50, partial(_page, shop)),
     ]
     return [_figure(shop, what, unit, times, work) for what, unit, times, work in works]
@@ -89,12 +91,6 @@ def _timed(times: int, work: Callable[[], Any]) -> float:
     for _ in range(times):
         work()
     return time.perf_counter() - began
-
-
-def _broadcast(shop: Shop, channel: Channel, people: int) -> Broadcast:
-    group = shop.group("isolation", people=people, first=600_000_000)
-    draft = shop.draft(group, [channel])
-    return services.compose(organization=shop.organization, owner=shop.leader, draft=draft, now=timezone.now())
 
 
 def _claim(channel: Channel) -> lanes.Claim:
