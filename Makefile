@@ -6,8 +6,8 @@ PYTHON ?= $(or $(shell for p in python3 python3.13 python3.12 python3.11; do \
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
-# Two is what PostgreSQL and the processes under test leave of a small machine.
-JOBS ?= $(shell nproc 2>/dev/null | awk '{print ($$1 > 4) ? 4 : ($$1 > 1) ? $$1 : 1}')
+# Tests wait for processes and clocks as much as they compute.
+JOBS ?= $(shell nproc 2>/dev/null | awk '{print ($$1 > 4) ? 8 : ($$1 > 1) ? 2 * $$1 : 2}')
 ARGS ?=
 # What make starts ends with make, even one that is killed with -9: $$PPID is make itself.
 TIED = exec $(BIN)/python -I -S broadcast_project/supervisor/launch.py $$PPID 15 - $(BIN)/python
