@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import struct
 import threading
@@ -36,6 +37,10 @@ class Peer:
             body += self._sock.recv(65_536)
         self._server.requests.append(head + b"\r\n\r\n" + body)
         return self._server.requests[-1]
+
+    def wait_for_bytes(self) -> None:
+        """Return when the caller has begun to write; nothing of it is read."""
+        select.select([self._sock], [], [], _SECONDS)
 
     def write(self, data: bytes) -> None:
         self._sock.sendall(data)

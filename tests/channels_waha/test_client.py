@@ -39,8 +39,9 @@ def failure(url: str, *, seconds: float = 5.0, start_by: float | None = None) ->
     return caught.value
 
 
-def close_at_once(_peer: Peer) -> None:
-    pass
+def close_at_once(peer: Peer) -> None:
+    # A connection that breaks before the first byte proves that nothing was sent, which is another case.
+    peer.wait_for_bytes()
 
 
 def close_after_reading(peer: Peer) -> None:
@@ -48,6 +49,7 @@ def close_after_reading(peer: Peer) -> None:
 
 
 def reset_at_once(peer: Peer) -> None:
+    peer.wait_for_bytes()
     peer.reset()
 
 

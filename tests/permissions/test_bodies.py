@@ -142,11 +142,11 @@ def test_brackets_in_a_string_are_no_nesting(caller: Caller) -> None:
 
 @pytest.mark.parametrize("unit", ["[],", '"', '\\"', '"\\', '{"a":1},', "\\", '["\\"', "]", '"a" '])
 def test_a_megabyte_is_read_in_the_time_of_a_megabyte(unit: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     with pytest.raises((ParseError, ValidationError)):
         loads(("[" + unit * (1024 * 1024 // len(unit)))[: 1024 * 1024].encode())
 
-    assert time.perf_counter() - started < 5
+    assert time.thread_time() - started < 5
 
 
 def test_a_long_name_over_many_values_takes_no_more_room_than_it_has() -> None:
