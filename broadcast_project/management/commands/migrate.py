@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from django.core.management.base import CommandParser
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
 from django.core.management.commands import migrate
+
+from permissions.row_security import RoleMissing
 
 OWNER = "owner"
 
@@ -14,3 +18,9 @@ class Command(migrate.Command):
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
         parser.set_defaults(database=OWNER)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            super().handle(*args, **options)
+        except RoleMissing as error:
+            raise CommandError(str(error)) from error
