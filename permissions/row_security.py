@@ -38,18 +38,16 @@ _RIGHTS = (
     "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO {role}",
     "GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA public TO {role}",
 )
+_EXISTS = "SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = %s)"
 # From PostgreSQL 16 on a member may be one who may not become the role.
 _MAY_BECOME = """
 SELECT pg_has_role(%s, %s, CASE WHEN current_setting('server_version_num')::int >= 160000 THEN 'SET' ELSE 'MEMBER' END)
 """
-_HELP = (
-    "the login of DATABASE_URL can't become the role {role}, and this login may not arrange it; a superuser can: "
-    "CREATE ROLE {role} NOLOGIN; GRANT {role} TO {login};"
-)
+_HELP = "the login of DATABASE_URL can't become the roles that serve, and may not arrange it; a superuser can: "
 
 
 class RoleMissing(Exception):
-    """The database's role for the application does not exist, and this login may not make it."""
+    """The database's roles for the application do not exist, and this login may not make them. Says what to run."""
 
 
 def columns() -> Iterator[tuple[str, str]]:
@@ -92,7 +90,7 @@ def _provide_role(using: str, role: str) -> None:
     for _ in range(_TRIES):
         try:
             with transaction.atomic(using=using), connections[using].cursor() as cursor:
-                if not _one(cursor, "SELECT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = %s)", role):
+                if not _one(cursor, _EXISTS, role):
                     _run(cursor, "CREATE ROLE {role} NOLOGIN", role=role)
                 if not _one(cursor, _MAY_BECOME, login, role):
                     _run(cursor, "GRANT {role} TO {login}", role=role, login=login)
@@ -102,11 +100,25 @@ def _provide_role(using: str, role: str) -> None:
             if isinstance(error.__cause__, errors.DuplicateObject):
                 continue
             if isinstance(error.__cause__, errors.InsufficientPrivilege):
-                raise RoleMissing(_HELP.format(role=role, login=login)) from error
+                raise RoleMissing(_help(using, login)) from error
             raise
         else:
             return
-    raise RoleMissing(_HELP.format(role=role, login=login))
+    raise RoleMissing(_help(using, login))
+
+
+def _help(using: str, login: str) -> str:
+    """All that is missing at once, so that whoever may has to be asked only once."""
+    member = connections[using].ops.quote_name(login)
+    statements = []
+    with connections[using].cursor() as cursor:
+        for role in map(role_of, Reach):
+            stands = _one(cursor, _EXISTS, role)
+            if not stands:
+                statements.append(f"CREATE ROLE {role} NOLOGIN;")
+            if not stands or not _one(cursor, _MAY_BECOME, login, role):
+                statements.append(f"GRANT {role} TO {member};")
+    return _HELP + " ".join(statements)
 
 
 def _protect(cursor: CursorWrapper, table: str, column: str) -> None:
