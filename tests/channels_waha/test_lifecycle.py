@@ -22,6 +22,7 @@ from messaging import apply, cron
 from messaging import services as messaging
 from messaging.adapters import ChannelError
 from messaging.models import Channel, CronRun, WebhookEvent
+from permissions import ids
 from tests import waiting
 from tests.channels_waha.conftest import database_now, delete_session, lane_of, state_of
 from tests.factories import OrganizationFactory
@@ -305,14 +306,16 @@ class TestPairNumber:
         slug = OrganizationFactory.create().slug
         scanner(f"{slug}_1")
         said = self.run("--organization", slug, "--qr-file", picture, "--wait", "20")
-        assert said.splitlines()[-1] == f"{slug}_1 WORKING +{PHONE}"
+        number = ids.encode(ids.CHANNEL, ChannelSession.unscoped.get().channel_id)
+        assert said.splitlines()[-1] == f"{slug}_1 WORKING +{PHONE} {number}"
         assert "▀" in said or "█" in said
         assert not picture.exists()
 
     def test_run_again_it_takes_the_same_session(self, session: ChannelSession, waha: SimulatorControl) -> None:
         paired(session, waha)
         said = self.run("--organization", session.organization.slug)
-        assert said == f"{session.session_name} WORKING +{PHONE}\n"
+        number = ids.encode(ids.CHANNEL, session.channel_id)
+        assert said == f"{session.session_name} WORKING +{PHONE} {number}\n"
         assert ChannelSession.unscoped.count() == 1
 
     def test_a_phone_that_unlinked_us_is_linked_again(
@@ -322,7 +325,7 @@ class TestPairNumber:
         waha.unlink(session.session_name)
         scanner(session.session_name)
         said = self.run("--organization", session.organization.slug, "--qr-file", picture, "--wait", "20")
-        assert said.splitlines()[-1] == f"{session.session_name} WORKING +{PHONE}"
+        assert f"{session.session_name} WORKING +{PHONE} " in said.splitlines()[-1]
 
     def test_it_gives_up(self, session: ChannelSession, waha: SimulatorControl) -> None:
         with pytest.raises(CommandError, match="run this again"):

@@ -72,7 +72,7 @@ class Command(BaseCommand):
     def _introduce(self, stage: Stage, seeded: dict[str, Any]) -> None:
         self.stdout.write(
             f"\n  Console    {stage.url}/admin/\n  Login      {seeded['admin']}\n  Password   {seeded['password']}"
-            f"\n  API key    {seeded['key']}\n  Phones     {stage.simulator_url}/control/book"
+            f"\n  API key    {seeded['key']}\n  Phones     {stage.simulator_url}/"
         )
 
     def _show(self, state: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from channels_waha.lifecycle import SessionBusy
 from channels_waha.models import ChannelSession
 from events.services import SYSTEM
 from messaging.adapters import ChannelError
+from permissions import ids
 from permissions.management.base import OperatorCommand
 from permissions.models import Organization
 
@@ -52,7 +53,8 @@ class Command(OperatorCommand):
             if options["qr_file"] is not None:
                 # Whoever scans it reads the account.
                 options["qr_file"].unlink(missing_ok=True)
-        self.stdout.write(f"{session.session_name} {session.status} {session.phone_number}")
+        number = ids.encode(ids.CHANNEL, session.channel_id)
+        self.stdout.write(f"{session.session_name} {session.status} {session.phone_number} {number}")
 
     def _session(self, slug: str, name: str) -> ChannelSession:
         try:
