@@ -17,10 +17,12 @@ from permissions.api.refusals import InvalidApiKey, RequestTooLarge, Temporarily
 
 # What a field's validator may find wrong with a value that was read well.
 RULE_CODES = frozenset({"blank", "empty", "max_length", "max_value", "min_length", "min_value"})
-# Details that would repeat what the caller wrote.
-_WITHOUT_ECHO = {
+# Where the packages' details would repeat what the caller wrote, or are no words of the reader's language.
+_OUR_WORDS = {
     "invalid_choice": _("This is not one of the allowed values."),
     "method_not_allowed": _("This method is not allowed here."),
+    "null": _("Null is not allowed here."),
+    "throttled": _("Too many requests. Try again after the seconds that Retry-After says."),
     "unsupported_media_type": _("The body must be application/json in UTF-8."),
 }
 _MAX_ERRORS = 50
@@ -75,7 +77,7 @@ def _only_rules(codes: Any) -> bool:
 
 
 def _cleaned(error: Error) -> Error:
-    detail = str(_WITHOUT_ECHO.get(error.code, error.detail))
+    detail = str(_OUR_WORDS.get(error.code, error.detail))
     attr = error.attr
     if attr is not None:
         # A name from the body may hold what UTF-8 cannot.

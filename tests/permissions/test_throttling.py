@@ -50,6 +50,15 @@ def test_the_next_minute_is_another(caller: Caller, clock: Clock) -> None:
 
 
 @pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize(("language", "word"), [("pt-br", "Pedidos demais"), ("en", "Too many requests")])
+def test_the_refusal_is_in_the_callers_language(caller: Caller, language: str, word: str) -> None:
+    answers = [caller.post({"name": None}, **{"Accept-Language": language}) for _ in range(4)]
+
+    assert answers[-1].status_code == 429
+    assert answers[-1].json()["errors"][0]["detail"].startswith(word)
+
+
+@pytest.mark.usefixtures("clock")
 def test_each_key_has_its_own_count(caller: Caller) -> None:
     other = Caller(factories.ApiKeyFactory.create(organization=caller.key.organization), caller.client)
     assert [caller.get().status_code for _ in range(4)][-1] == 429
