@@ -307,7 +307,7 @@ PROBLEMS = {
     phones.Reason.CHARS: _("there are characters that no phone has"),
     phones.Reason.SCIENTIFIC: _("a spreadsheet has cut the number (as in 5,51E+12)"),
     phones.Reason.INVALID: _("no such phone exists: check the digits"),
-    phones.Reason.DDD: _("no such area code exists"),
+    phones.Reason.DDD: _("the area code is missing, or there is none like it"),
     phones.Reason.AMBIGUOUS: _("it could be of two countries: write it with + and the country's code"),
     phones.Reason.SERVICE: _("a service number, which has no WhatsApp"),
     phones.Reason.MULTIPLE: _("there are several numbers in one line"),

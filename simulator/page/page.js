@@ -98,9 +98,21 @@ function unlessSame(name, value, draw) {
   draw();
 }
 
+const DEPTH = { sessions: 0, chats: 1, conversation: 2 };
+
+/** On a phone the browser's own way back leads where the arrow does. */
 function show(view) {
+  const before = document.body.dataset.view;
+  if (DEPTH[view] > DEPTH[before]) history.pushState({ view }, "");
+  else history.replaceState({ view }, "");
   document.body.dataset.view = view;
 }
+
+window.addEventListener("popstate", (event) => {
+  const view = event.state?.view || "sessions";
+  document.body.dataset.view = here.session ? view : "sessions";
+});
+history.replaceState({ view: "sessions" }, "");
 
 // -- accounts --
 
@@ -375,7 +387,7 @@ for (const found of document.querySelectorAll("[data-act]")) {
 }
 $("lift").addEventListener("click", () => act(() => ask("DELETE", `sessions/${encodeURIComponent(here.session)}/restrict`)));
 $("restart").addEventListener("click", () => act(() => ask("POST", "restart", {})));
-for (const found of document.querySelectorAll(".back")) found.addEventListener("click", () => show(found.dataset.to));
+for (const found of document.querySelectorAll(".back")) found.addEventListener("click", () => history.back());
 
 // -- going on --
 

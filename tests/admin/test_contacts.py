@@ -82,6 +82,8 @@ def test_a_member_with_a_wrong_phone_says_why(mine: Tenant, boss: Client, page: 
     shown = text_of(boss.post(page(mine.group, "add-member"), {"given_phone": "5,51E+12", "name": "Ana"}, follow=True))
     assert "uma planilha cortou o número" in shown
     assert "nenhum disparo chega a esta linha" in shown
+    local = {"given_phone": "99999-0001", "name": "Bia"}
+    assert "falta o DDD" in text_of(boss.post(page(mine.group, "add-member"), local, follow=True))
 
     members = boss.get(reverse("admin:audience_groupmember_changelist"), {"group": str(mine.group.pk)})
     assert "uma planilha cortou o número" in text_of(members)

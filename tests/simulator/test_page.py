@@ -49,6 +49,17 @@ def test_every_call_of_the_page_is_a_call_of_the_control_api(waha: Caller) -> No
     assert calls <= known
 
 
+def test_every_pane_can_be_left_by_the_browsers_way_back(waha: Caller) -> None:
+    """On a phone one pane is seen at a time: without a step in the history, "back" would leave the page."""
+    html, script = text_of(waha, "/"), text_of(waha, "/page/page.js")
+    panes = re.findall(r"<section id=\"([a-z-]+)\" class=\"pane\"", html)
+    depths = re.search(r"const DEPTH = {([^}]+)}", script)
+    assert depths
+    assert re.findall(r"([a-z]+): (\d)", depths[1]) == [(pane, str(depth)) for depth, pane in enumerate(panes)]
+    assert "popstate" in script
+    assert "history.pushState" in script
+
+
 def _path(found: str) -> str:
     return "/control/" + re.sub(r"\$\{[^}]*\}", "{}", found).partition("?")[0]
 
