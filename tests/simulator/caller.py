@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from http.client import HTTPConnection
 from typing import Any
 
 import requests
@@ -18,12 +19,15 @@ class Caller:
         self.url = simulator.url
         self.key = simulator.api_key
         self.control = simulator.control
+        self._begun: list[HTTPConnection] = []
         self._http = requests.Session()
         self._http.trust_env = False
         self._http.headers.update({"X-Api-Key": simulator.api_key, "Accept": "application/json"})
 
     def close(self) -> None:
         self._http.close()
+        for connection in self._begun:
+            connection.close()
 
     def get(self, path: str, **more: Any) -> requests.Response:
         return self._http.get(self.url + path, timeout=SECONDS, **more)
@@ -42,9 +46,11 @@ class Caller:
         sent = body if isinstance(body, str) or body is None else json.dumps(body)
         return requests.request(method, self.url + path, data=sent, headers=headers, timeout=SECONDS)
 
-    def ask_alone(self, method: str, path: str) -> None:
-        """From a thread of its own, the answer not looked at."""
-        requests.request(method, self.url + path, headers={"X-Api-Key": self.key}, timeout=SECONDS)
+    def begin(self, method: str, path: str) -> None:
+        """Send a request and go on: it stands in line before whatever is asked next. Nobody reads its answer."""
+        connection = HTTPConnection(self.url.removeprefix("http://"), timeout=SECONDS)
+        connection.request(method, path, headers={"X-Api-Key": self.key})
+        self._begun.append(connection)
 
     def new_session(self, *, start: bool = True, **config: Any) -> str:
         """Create a session under a name of its own."""

@@ -5,7 +5,6 @@ Core, rows of several sessions (m_, x_) from a new server under a session name o
 """
 
 import re
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -260,7 +259,7 @@ def restarted_by_others(caller: Caller, name: str, config: Any) -> None:
     """Two restarts are under way: the third in line waits longer than WAHA lets it."""
     starting(caller, name, config)
     for _ in range(2):
-        threading.Thread(target=caller.ask_alone, args=("POST", f"/api/sessions/{name}/restart")).start()
+        caller.begin("POST", f"/api/sessions/{name}/restart")
     caller.control.wait_for_status(name, "STOPPED")
 
 
