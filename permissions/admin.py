@@ -199,6 +199,11 @@ def _set_role(request: HttpRequest, place: Membership, data: dict[str, Any]) -> 
     return _("The role has been changed.")
 
 
+def _end_membership(request: HttpRequest, place: Membership, _data: dict[str, Any]) -> Any:
+    services.end_membership(organization=place.organization, user=place.user, actor=actor(request), now=timezone.now())
+    return _("%(user)s is no member any more.") % {"user": place.user}
+
+
 @admin.register(Membership)
 class MembershipAdmin(StepAdmin):
     add_form = MemberForm
@@ -220,6 +225,22 @@ class MembershipAdmin(StepAdmin):
             form=RoleForm,
             super_admins_only=True,
             icon="badge",
+        ),
+        Step(
+            "end",
+            _("Take out"),
+            _end_membership,
+            lambda place: (
+                _(
+                    "%(user)s no longer sees anything of %(organization)s; the keys of this person are refused from"
+                    " now on, and the broadcasts pause."
+                )
+                % {"user": place.user, "organization": place.organization}
+            ),
+            super_admins_only=True,
+            offered=lambda place: place.is_active,
+            icon="person_remove",
+            variant="danger",
         ),
     )
 

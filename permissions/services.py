@@ -196,15 +196,24 @@ def set_role(
         before = place.role if place.is_active else None
         place.role, place.is_active = role, True
         place.save()
-        audit.record(
-            organization_id=organization.pk,
-            type="membership.role_changed",
-            subject=ids.encode(ids.USER, user.pk),
-            actor=actor,
-            now=now,
-            data={"from": before, "to": role.value},
-        )
+        _record_role(place, before, role.value, actor, now)
     return place
+
+
+def end_membership(*, organization: Organization, user: User, actor: Actor, now: datetime) -> bool:
+    """Take a person out of an organization; False where he was out before. Audited: ``membership.role_changed``.
+
+    His keys are refused from now on, and his broadcasts pause.
+    """
+    with transaction.atomic():
+        Organization.objects.select_for_update().get(pk=organization.pk)
+        place = Membership.objects.of(organization).filter(user=user, is_active=True).first()
+        if place is None:
+            return False
+        place.is_active = False
+        place.save(update_fields=["is_active"])
+        _record_role(place, place.role, None, actor, now)
+    return True
 
 
 def ensure_staff_user(*, username: str) -> User:
@@ -227,6 +236,17 @@ def sweep_idempotency_records(*, now: datetime, limit: int = 5000) -> int:
     old = IdempotencyRecord.unscoped.filter(expires_at__lte=now).values_list("pk", flat=True)[:limit]
     number, _models = IdempotencyRecord.unscoped.filter(pk__in=list(old)).delete()
     return number
+
+
+def _record_role(place: Membership, before: str | None, after: str | None, actor: Actor, now: datetime) -> None:
+    audit.record(
+        organization_id=place.organization_id,
+        type="membership.role_changed",
+        subject=ids.encode(ids.USER, place.user_id),
+        actor=actor,
+        now=now,
+        data={"from": before, "to": after},
+    )
 
 
 def _record(key: ApiKey, kind: str, actor: Actor, now: datetime, **more: str) -> None:

@@ -8,8 +8,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from events.models import Event
+from permissions import ids
 from permissions.admin_steps import StepAdmin
 from permissions.models import ApiKey, Membership
+from tests import factories
 from tests.admin.conftest import Page, Tenant, registered
 from tests.admin.test_isolation import name_of, rows_of
 
@@ -112,3 +115,22 @@ def test_an_admin_issues_keys_for_members_alone(mine: Tenant, boss: Client) -> N
     assert boss.post(reverse("admin:permissions_apikey_add"), data).status_code == 200
 
     assert ApiKey.objects.of(mine.organization).count() == before + 1
+
+
+def test_a_super_admin_takes_a_person_out(mine: Tenant, super_admin: Client, boss: Client) -> None:
+    key = factories.ApiKeyFactory.create(organization=mine.organization, owner=mine.leader)
+    place = Membership.objects.of(mine.organization).get(user=mine.leader)
+    address = reverse("admin:permissions_membership_end", args=[place.pk])
+    assert boss.post(address).status_code == 403
+    assert Client().get("/api/v1/broadcasts", headers=factories.bearer(key)).status_code == 200
+
+    assert super_admin.post(address).status_code == 302
+
+    assert Client().get("/api/v1/broadcasts", headers=factories.bearer(key)).status_code == 401
+    told = Event.objects.filter(type="membership.role_changed", subject=ids.encode(ids.USER, mine.leader.pk)).latest(
+        "pk"
+    )
+    assert told.data == {"from": place.role, "to": None}
+    assert (
+        address not in super_admin.get(reverse("admin:permissions_membership_change", args=[place.pk])).content.decode()
+    )
