@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError
 
 from permissions import isolation
 from permissions.isolation import Sweep
@@ -17,4 +18,9 @@ class OperatorCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         with isolation.across_tenants(self.sweep, type(self).__module__.rpartition(".")[2]):
-            return super().execute(*args, **options)
+            try:
+                return super().execute(*args, **options)
+            except OperationalError as error:
+                # A database that was never migrated has no role to serve as: it reads like one that is away.
+                hint = "Is the database up, and was it migrated (manage.py migrate_locked)?"
+                raise CommandError(f"{str(error).strip()}\n{hint}") from error
