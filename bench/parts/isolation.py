@@ -26,7 +26,7 @@ from permissions import isolation
 # Short rounds, many of them: what the machine does beside meets both alike.
 _ROUNDS = 20
 _BODY = b'{"event": "message.ack", "payload": {"id": "true_5511999990001@c.us_3EB0", "ack": 2}}'
-_FLOOR = 0.9
+_FLOOR = 0.8
 
 
 def run(options: Options) -> list[Figure]:
