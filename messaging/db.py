@@ -63,6 +63,7 @@ def engine(statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
     (``messaging.ownership``): on their path a scope cost as much as their work (docs/decisions).
     """
     connection.ensure_connection()
+    scoping.forget_ended(connection.connection)
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         cursor.execute(statement, parameters, prepare=True)
         return cursor.fetchall() if cursor.description else []

@@ -92,15 +92,19 @@ def noted(connection: Connection[Any], query: object = "") -> Iterator[None]:
 def told(connection: Connection[Any]) -> Iterator[None]:
     """A transaction under the scope, for statements that can't carry it themselves."""
     is_idle = connection.info.transaction_status == TransactionStatus.IDLE
+    forget_ended(connection)
     with connection.transaction() if is_idle and connection.autocommit else nullcontext():
-        if is_idle:
-            # What is remembered is of a transaction before this one.
-            setattr(connection, _APPLIED, None)
         if telling := pending(connection):
             with noted(connection), ClientCursor(connection) as cursor:
                 cursor.execute(telling.literal, prepare=False)
         with noted(connection):
             yield
+
+
+def forget_ended(connection: Connection[Any]) -> None:
+    """Called by whoever may begin a transaction without telling: what is remembered is of one before it."""
+    if connection.info.transaction_status == TransactionStatus.IDLE:
+        setattr(connection, _APPLIED, None)
 
 
 def rows(connection: Connection[Any], statement: Any, parameters: Any) -> list[tuple[Any, ...]]:

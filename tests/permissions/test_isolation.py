@@ -95,6 +95,16 @@ def test_a_transaction_follows_its_scopes(ours: Organization, theirs: Organizati
         assert seen() == {ours.pk}
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_transaction_that_the_engine_begins_is_told_all_the_same(ours: Organization) -> None:
+    """As a failed send is settled, twice on one connection: the engine's word first, then the timeline's."""
+    with isolation.of(ours.pk):
+        for _ in range(2):
+            with transaction.atomic():
+                db.engine("SELECT engine_free(%s)", [1])
+                assert teams() == {ours.pk}
+
+
 def test_nobody_writes_into_another_tenant(ours: Organization, theirs: Organization) -> None:
     team = Team.objects.of(theirs).get()
     with isolation.of(ours.pk):
