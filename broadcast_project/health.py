@@ -30,6 +30,7 @@ from django.views.decorators.cache import never_cache
 from django_celery_beat.models import PeriodicTask
 
 from broadcast_project import pulse
+from messaging import functions
 from messaging.models import CronRun
 from permissions.api.plain import answers, openapi_answer
 
@@ -119,7 +120,7 @@ def check_disk(own: BaseDatabaseWrapper) -> None:
 
 
 def check_migrations(own: BaseDatabaseWrapper) -> None:
-    """Every migration of this version is applied. Once seen, that stays true for this process."""
+    """Every migration of this version is applied, and what comes with them. Once seen, that stays true."""
     if _migrations.applied:
         return
     table = own.ops.quote_name(MigrationRecorder.Migration._meta.db_table)
@@ -131,6 +132,8 @@ def check_migrations(own: BaseDatabaseWrapper) -> None:
         applied = set()
     if not MigrationLoader(None, ignore_no_migrations=True).graph.nodes.keys() <= applied:
         raise Failing("not all applied")
+    if not functions.are_current(own):
+        raise Failing("the engine's functions are another version's: run migrate")
     _migrations.applied = True
 
 

@@ -89,7 +89,7 @@ def _feed(broadcast_id: UUID, stream_id: UUID, *, now: datetime) -> int:
         services.pause_locked(stream, broadcast, code=code, actor=events.SYSTEM, now=now)
         return 0
     turn = _Turn(broadcast, stream, contents.stored(broadcast.variations, broadcast.variables), now)
-    waiting = streams.queued(stream.pk)
+    waiting = streams.queued(stream)
     # In one order, as lanes are locked everywhere.
     feeds = list(broadcast.feeds.filter(feed_at__lte=now).order_by("channel_id"))
     fed = sum(_top_up(turn, feed, waiting.get(feed.channel_id, 0)) for feed in feeds)

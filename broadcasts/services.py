@@ -124,8 +124,9 @@ def launch_due(*, now: datetime) -> int:
 
 def complete_finished(*, now: datetime) -> int:
     """Complete broadcasts of which nothing can leave any more, and end those past their validity; how many."""
-    pending = Recipient.unscoped.filter(broadcast=OuterRef("pk"), state=Recipient.State.PENDING)
-    unfinished = Message.unscoped.filter(stream=OuterRef("stream_id"), status__in=ranks.UNFINISHED)
+    ours = {"organization": OuterRef("organization")}
+    pending = Recipient.unscoped.filter(broadcast=OuterRef("pk"), state=Recipient.State.PENDING, **ours)
+    unfinished = Message.unscoped.filter(stream=OuterRef("stream_id"), status__in=ranks.UNFINISHED, **ours)
     done = Q(~Exists(pending), ~Exists(unfinished))
     over = Q(Exists(pending), expires_at__lte=now)
     due = Broadcast.unscoped.filter(done | over, status__in=OPEN).order_by("created_at")
@@ -316,9 +317,9 @@ def _finish(broadcast_id: UUID, stream_id: UUID, *, now: datetime) -> bool:
     is_over = _is_over(broadcast, now)
     if is_over:
         _pending(broadcast).update(state=Recipient.State.EXPIRED, code="expired", updated_at=now)
-    if _pending(broadcast).exists() or streams.has_unfinished(stream.pk):
+    if _pending(broadcast).exists() or streams.has_unfinished(stream):
         return False
-    if not streams.may_have_sent(stream.pk):
+    if not streams.may_have_sent(stream):
         _fail(stream, broadcast, FailureCode.EXPIRED if is_over else FailureCode.NOBODY_LEFT, now)
         return True
     streams.end(stream)

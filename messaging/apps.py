@@ -10,6 +10,6 @@ class MessagingConfig(AppConfig):
     def ready(self) -> None:
         from django.db.models.signals import post_migrate
 
-        from messaging import checks, ownership  # noqa: F401 - checks registers itself
+        from messaging import checks, functions  # noqa: F401 - checks registers itself
 
-        post_migrate.connect(ownership.on_migrated, sender=self, dispatch_uid="engine ownership")
+        post_migrate.connect(functions.on_migrated, sender=self, dispatch_uid="engine functions")

@@ -60,7 +60,7 @@ def engine(statement: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
     """The same for a statement that only calls the engine's functions, which need no tenant scope.
 
     They are addressed by keys and leases that the dispatcher deals, and run as the owner of the tables
-    (``messaging.ownership``): on their path a scope cost as much as their work (docs/decisions).
+    (``messaging.functions``): on their path a scope cost as much as their work (docs/decisions).
     """
     connection.ensure_connection()
     scoping.forget_ended(connection.connection)

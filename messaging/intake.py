@@ -19,30 +19,15 @@ KEPT_HEADERS = frozenset(
 )
 
 
-# By itself a transaction: one round trip stands between WAHA and its 200.
-_STORE = """
-INSERT INTO webhook_events_log (organization_id, channel_id, provider, request_id, headers, body, received_at, state,
-    event_type, attempts, next_try_at, error)
-VALUES (%(organization)s, %(channel)s, %(provider)s, %(request_id)s, %(headers)s::jsonb, %(body)s, %(now)s, 'received',
-    '', 0, %(now)s, '')
-RETURNING id
-"""
+_STORE = "SELECT engine_store(%s, %s, %s, %s, %s::jsonb, %s, %s)"
 
 
 def store(*, channel: Channel, body: bytes, headers: Mapping[str, str], request_id: str, now: datetime) -> int:
     """Commit one verified delivery and ring its applier; the row's id. ``headers``: names in any case."""
     kept = {name.lower(): _printable(value)[:255] for name, value in headers.items() if name.lower() in KEPT_HEADERS}
-    (event_id,) = db.row(
+    ((event_id,),) = db.engine(
         _STORE,
-        {
-            "organization": channel.organization_id,
-            "channel": channel.pk,
-            "provider": channel.kind,
-            "request_id": _printable(request_id)[:128],
-            "headers": json.dumps(kept),
-            "body": body,
-            "now": now,
-        },
+        [channel.organization_id, channel.pk, channel.kind, _printable(request_id)[:128], json.dumps(kept), body, now],
     )
     transaction.on_commit(partial(ring, channel))
     reach(Point.BETWEEN_RAW_ROW_AND_APPLY)

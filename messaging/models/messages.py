@@ -111,8 +111,8 @@ class Message(TenantModel):
                 condition=models.Q(status__in=["sending", "in_doubt"]),
                 name="messages_open",
             ),
-            # With the number, and the organization that row security asks: counters are read from it alone.
-            models.Index(fields=["stream", "status", "channel"], include=["organization"], name="messages_by_stream"),
+            # Counters are read from it alone; what row security asks is a condition of the index, not of each row.
+            models.Index(fields=["stream", "organization", "status", "channel"], name="messages_by_stream"),
             # What a stream has already begun for a person.
             models.Index(fields=["contact", "stream"], name="messages_by_contact"),
         ]

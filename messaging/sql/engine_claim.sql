@@ -1,0 +1,56 @@
+-- Locks due, free lanes, fair over organizations; then, with a new snapshot, picks one message for each.
+CREATE FUNCTION engine_claim(p_limit integer, p_lease_seconds double precision)
+RETURNS TABLE (message_id uuid, channel_id uuid, lease bigint, organization_id uuid)
+LANGUAGE plpgsql VOLATILE AS $$
+#variable_conflict use_column
+DECLARE due uuid[]; t timestamptz;
+BEGIN
+  SELECT array_agg(locked.channel_id) INTO due FROM (
+    SELECT l.channel_id FROM lanes l JOIN (
+      SELECT channel_id, next_at,
+             row_number() OVER (PARTITION BY organization_id ORDER BY next_at) AS place
+        FROM lanes WHERE next_at <= clock_timestamp() AND busy_message IS NULL
+        ORDER BY place, next_at LIMIT p_limit
+    ) AS candidates USING (channel_id)
+    WHERE l.next_at <= clock_timestamp() AND l.busy_message IS NULL
+    FOR UPDATE OF l SKIP LOCKED
+  ) AS locked;
+  IF due IS NULL THEN RETURN; END IF;
+  t := clock_timestamp();
+
+  RETURN QUERY
+  WITH pick AS MATERIALIZED (
+    SELECT l.channel_id, l.lease + 1 AS lease, next.id AS message_id
+    FROM lanes l LEFT JOIN LATERAL (
+      SELECT m.id FROM messages m LEFT JOIN streams s ON s.id = m.stream_id
+      WHERE m.channel_id = l.channel_id AND m.status = 'queued'
+        AND (m.not_before IS NULL OR m.not_before <= t)
+        AND (m.priority < 2 OR l.broadcast_at <= t)
+        AND (m.stream_id IS NULL OR s.state = 'running')
+      ORDER BY m.priority, m.turn, m.position LIMIT 1
+    ) AS next ON l.connected AND cardinality(l.holds) = 0 AND l.any_at <= t
+    WHERE l.channel_id = ANY (due)
+  ), taken AS (
+    UPDATE messages m SET status = 'claimed', lease = p.lease, updated_at = t
+    FROM pick p WHERE m.id = p.message_id AND m.status = 'queued'
+    RETURNING m.id, m.channel_id, m.lease, m.organization_id
+  ), busy AS (
+    UPDATE lanes l SET lease = k.lease, busy_message = k.id, next_at = NULL,
+        busy_until = t + make_interval(secs => p_lease_seconds)
+    FROM taken k WHERE l.channel_id = k.channel_id
+  ), idle AS (
+    UPDATE lanes l SET next_at = CASE
+        WHEN NOT l.connected OR cardinality(l.holds) > 0 THEN NULL
+        WHEN l.any_at > t THEN l.any_at
+        WHEN p.message_id IS NOT NULL THEN t
+        ELSE (
+          SELECT min(greatest(coalesce(m.not_before, t), CASE WHEN m.priority = 2 THEN l.broadcast_at ELSE t END))
+          FROM messages m LEFT JOIN streams s ON s.id = m.stream_id
+          WHERE m.channel_id = l.channel_id AND m.status = 'queued'
+            AND (m.stream_id IS NULL OR s.state = 'running'))
+        END
+    FROM pick p WHERE l.channel_id = p.channel_id
+      AND NOT EXISTS (SELECT 1 FROM taken k WHERE k.channel_id = p.channel_id)
+  )
+  SELECT k.id, k.channel_id, k.lease, k.organization_id FROM taken k;
+END $$;

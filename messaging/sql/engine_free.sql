@@ -1,0 +1,24 @@
+-- Leases that are over: the lane is free whatever its message's state; a claim never begun is queued again
+-- (or canceled with its stream), a begun one waits on for evidence. Gaps as a settle sets them.
+CREATE FUNCTION engine_free(p_limit integer) RETURNS integer
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE l lanes; t timestamptz; freed integer := 0; kind integer;
+BEGIN
+  FOR l IN SELECT * FROM lanes WHERE busy_message IS NOT NULL AND busy_until < clock_timestamp()
+           ORDER BY busy_until LIMIT p_limit FOR UPDATE SKIP LOCKED LOOP
+    t := clock_timestamp();
+    UPDATE messages m SET lease = NULL, updated_at = t,
+        status = CASE WHEN EXISTS (SELECT 1 FROM streams s WHERE s.id = m.stream_id AND s.state = 'canceled')
+                      THEN 'canceled' ELSE 'queued' END
+      WHERE m.id = l.busy_message AND m.status = 'claimed' AND m.lease = l.lease;
+    SELECT priority INTO kind FROM messages WHERE id = l.busy_message;
+    UPDATE lanes SET busy_message = NULL, busy_until = NULL,
+        any_at = greatest(any_at, t + make_interval(secs => gap_now)),
+        broadcast_at = CASE WHEN kind = 2 THEN greatest(broadcast_at, t + make_interval(secs => broadcast_gap_now))
+                            ELSE broadcast_at END,
+        next_at = greatest(any_at, t)
+      WHERE channel_id = l.channel_id;
+    freed := freed + 1;
+  END LOOP;
+  RETURN freed;
+END $$;
