@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import secrets
 import time
@@ -12,8 +13,10 @@ from typing import ClassVar
 from urllib.parse import quote
 from uuid import UUID
 
+from django.conf import settings
+
 from audience.phones import IdKind, identity_of_whatsapp_id
-from channels_waha import client, payloads, refusals, selectors, services, values
+from channels_waha import client, payloads, presence, refusals, selectors, services, values
 from channels_waha.selectors import SendingFacts
 from messaging import db, ranks
 from messaging.adapters import (
@@ -58,12 +61,19 @@ class WahaAdapter:
             return None
         return f"3EB0{secrets.token_hex(9).upper()}"
 
-    def is_slow_to_prepare(self, outgoing: Outgoing) -> bool:  # noqa: ARG002 - the port's shape
-        """Texts need nothing before the gate."""
-        return False
+    def is_slow_to_prepare(self, outgoing: Outgoing) -> bool:
+        """A text is typed first, where the installation wants that."""
+        return settings.WAHA_TYPING_SECONDS > 0 and outgoing.type == "text"
 
     def prepare(self, outgoing: Outgoing, *, deadline: float) -> None:
-        """Nothing yet: see is_slow_to_prepare."""
+        """Show "typing…" for as long as the text would take, at most WAHA_TYPING_SECONDS."""
+        spread = random.random()  # noqa: S311 - a spread, not a secret
+        seconds = presence.typing_seconds(outgoing.text, most=settings.WAHA_TYPING_SECONDS, spread=spread)
+        session = self._facts(outgoing.channel_id).session_name
+        chat = values.chat(outgoing.address)
+        # An address or a server that is none is the send's to refuse.
+        if chat is not None and settings.WAHA_BASE_URL:
+            presence.show_typing(client.default_server(), session, chat, seconds=seconds, deadline=deadline)
 
     def send(self, outgoing: Outgoing, *, start_by: float, deadline: float) -> str | None:
         """One sendText. The id in WAHA's answer, None where it has none. Raises ChannelError."""

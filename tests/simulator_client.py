@@ -63,7 +63,7 @@ class SimulatorControl:
         since: float | None = None,
         source: str = "api",
     ) -> list[dict[str, Any]]:
-        """What phones got, in order of `acted_at`; `source` is api, app or all. See simulator/book.py."""
+        """What phones got, in order of `acted_at`; `source` is api, app, typing or all. See simulator/book.py."""
         query = {"session": session, "chat_id": chat_id, "since": since, "source": source}
         given = {name: str(value) for name, value in query.items() if value is not None}
         return list(self._call("GET", "book", params=given))

@@ -33,10 +33,21 @@ async def send_text_by_query(request: web.Request) -> web.Response:
 
 
 async def typing(request: web.Request) -> web.Response:
-    """startTyping and stopTyping."""
+    """startTyping and stopTyping: the book keeps what the other phone shows, under the source `typing`."""
     body = await read_body(request)
-    await request.app[WORLD].ready(session_name(body))
-    chat_id_of(body)
+    world = request.app[WORLD]
+    session = await world.ready(session_name(body))
+    chat_id = chat_id_of(body)
+    world.book.record(
+        session=session.name,
+        chat_id=chat_id,
+        text=None,
+        message_id="",
+        id_given=False,
+        source="typing",
+        requested_at=arrived_at(request),
+        kind=request.path.rpartition("/")[2],
+    )
     return reply(201, {"result": True})
 
 

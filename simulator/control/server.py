@@ -29,7 +29,7 @@ async def read_state(request: web.Request) -> web.Response:
 
 
 async def read_book(request: web.Request) -> web.Response:
-    """`?session= &chat_id= &since=` (epoch seconds) `&source=api|app|all`; api when not told."""
+    """`?session= &chat_id= &since=` (epoch seconds) `&source=api|app|typing|all`; api when not told."""
     query = request.query
     source = query.get("source", "api")
     try:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pytest_django.fixtures import Settings
 
-from channels_waha import services
+from channels_waha import presence, services
 from channels_waha.adapter import WahaAdapter
 from channels_waha.client import Server, call
 from channels_waha.models import ChannelSession
@@ -232,5 +232,53 @@ def test_a_status_reaches_the_row(adapter: WahaAdapter, session: ChannelSession)
     assert (session.status, session.phone_number) == ("WORKING", "+5511999990001")
 
 
-def test_texts_need_no_preparation(adapter: WahaAdapter, session: ChannelSession) -> None:
+def prepare(adapter: ChannelAdapter, message: Outgoing, *, seconds: float = 10.0) -> float:
+    """How long it took."""
+    began = time.monotonic()
+    adapter.prepare(message, deadline=began + seconds)
+    return time.monotonic() - began
+
+
+def test_typing_is_off_unless_it_is_wanted(adapter: WahaAdapter, session: ChannelSession, settings: Settings) -> None:
     assert not adapter.is_slow_to_prepare(outgoing(session))
+    settings.WAHA_TYPING_SECONDS = 3
+    assert adapter.is_slow_to_prepare(outgoing(session))
+    assert not adapter.is_slow_to_prepare(outgoing(session, type="image"))
+
+
+def test_a_text_is_typed_before_it_leaves(
+    adapter: WahaAdapter, working: ChannelSession, waha: SimulatorControl, settings: Settings
+) -> None:
+    settings.WAHA_TYPING_SECONDS = 1
+    took = prepare(adapter, outgoing(working, text="palavra " * 500))
+    assert 1 <= took < 3
+    send(adapter, outgoing(working))
+    book = waha.book(session=working.session_name, source="all")
+    assert [entry["kind"] for entry in book] == ["startTyping", "stopTyping", "text"]
+    assert {entry["chat_id"] for entry in book} == {f"{PHONE}@c.us"}
+    assert book[1]["acted_at"] - book[0]["acted_at"] >= 1
+
+
+@pytest.mark.parametrize("fault", [{"kind": "status", "status": 500}, {"kind": "reset"}, {"kind": "hang"}])
+def test_a_text_that_cannot_be_typed_leaves_all_the_same(
+    adapter: WahaAdapter, working: ChannelSession, waha: SimulatorControl, settings: Settings, fault: dict[str, Any]
+) -> None:
+    settings.WAHA_TYPING_SECONDS = 1
+    waha.fault(**fault, op="startTyping", session=working.session_name, count=1)
+    assert prepare(adapter, outgoing(working), seconds=4) < 4
+    send(adapter, outgoing(working))
+    assert [entry["kind"] for entry in waha.book(session=working.session_name, source="all")] == ["text"]
+
+
+def test_typing_ends_by_its_deadline(
+    adapter: WahaAdapter, working: ChannelSession, waha: SimulatorControl, settings: Settings
+) -> None:
+    settings.WAHA_TYPING_SECONDS = 60
+    waha.fault("hang", op="stopTyping", session=working.session_name, count=1)
+    assert prepare(adapter, outgoing(working, text="x" * 4000), seconds=3) < 3.5
+
+
+@pytest.mark.parametrize(("text", "least", "most"), [("oi", 0.6, 1.2), ("x" * 100, 5, 6), ("x" * 4000, 6, 6)])
+def test_it_takes_as_long_as_the_text_and_no_longer_than_it_may(text: str, least: float, most: float) -> None:
+    drawn = [presence.typing_seconds(text, most=6, spread=spread / 10) for spread in range(10)]
+    assert least <= min(drawn) <= max(drawn) <= most
