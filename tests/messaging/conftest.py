@@ -94,6 +94,11 @@ class Lab:
         found, _ = Contact.unscoped.get_or_create(organization=self.organization, identity=f"55119999900{place:02}")
         return found
 
+    def block(self, message: Message) -> None:
+        """As if its person had opted out."""
+        assert message.contact_id is not None
+        Contact.unscoped.filter(pk=message.contact_id).update(is_blocked=True)
+
     def lane(self, **changes: Any) -> dict[str, Any]:
         """The lane's row; with changes, what a test makes of it first ("any_at" etc. in SQL)."""
         for column, expression in changes.items():
