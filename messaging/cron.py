@@ -71,16 +71,16 @@ def drop_what_is_old(*, now: datetime) -> CronRun | None:
 
 
 def ring_open_events() -> int:
-    """Ring the appliers of channels with open events; how many channels."""
+    """Ring the appliers of organizations with open events; how many."""
     due = (
         WebhookEvent.objects.filter(state__in=apply.OPEN, next_try_at__lte=db.database_now())
         .order_by()
         .exclude(channel=None)
-        .values_list("channel_id", "channel__organization_id")
+        .values_list("organization_id", flat=True)
         .distinct()
     )
-    for channel_id, organization_id in due:
-        doorbell.ring_apply(channel_id, organization_id)
+    for organization_id in due:
+        doorbell.ring_apply(organization_id)
     return len(due)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import time
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -19,8 +20,12 @@ log = logging.getLogger(__name__)
 
 SEND = "messaging.tasks.send_message"
 APPLY = "messaging.tasks.apply_events"
-# Rings for one channel until an applier answers become one: it takes all that is there.
-_QUIET_SECONDS = 1
+# Rings for one organization until an applier answers become one: it takes all that is there. It begins a moment later,
+# since acks come one by one, and a set of them costs little more than one.
+_GATHER_SECONDS = 0.1
+_QUIET_MILLISECONDS = 1000
+_MOST_REMEMBERED = 10_000
+_rung_until: dict[UUID, float] = {}
 _UNREACHABLE = (BrokerError, RedisError, OSError)
 
 
@@ -49,26 +54,33 @@ def ring_send(claims: Sequence[Claim]) -> bool:
     return True
 
 
-def ring_apply(channel_id: UUID, organization_id: UUID) -> None:
-    """Ring for a channel's raw events, at most once in a short while."""
+def ring_apply(organization_id: UUID) -> None:
+    """Ring for an organization's raw events; what arrives until an applier begins is taken by it too."""
+    now = time.monotonic()
+    if now < _rung_until.get(organization_id, 0.0):
+        # This process has rung, and nobody answers before then.
+        return
     try:
-        if _bell().set(_rung(channel_id), 1, nx=True, ex=_QUIET_SECONDS):
+        if _bell().set(_rung(organization_id), 1, nx=True, px=_QUIET_MILLISECONDS):
             current_app.send_task(
                 APPLY,
-                args=(str(channel_id),),
                 kwargs={"organization_id": str(organization_id)},
                 queue="inbound",
+                countdown=_GATHER_SECONDS,
                 ignore_result=True,
                 retry=False,
             )
+            if len(_rung_until) > _MOST_REMEMBERED:
+                _rung_until.clear()
+            _rung_until[organization_id] = now + _GATHER_SECONDS / 2
     except _UNREACHABLE as error:
-        log.warning("the broker is away, events of %s wait for the sweep: %s", channel_id, type(error).__name__)
+        log.warning("the broker is away, events of %s wait for the sweep: %s", organization_id, type(error).__name__)
 
 
-def answered(channel_id: UUID) -> None:
+def answered(organization_id: UUID) -> None:
     """An applier has begun: whatever arrives from now on rings again."""
     try:
-        _bell().delete(_rung(channel_id))
+        _bell().delete(_rung(organization_id))
     except _UNREACHABLE:
         log.warning("the broker is away")
 
@@ -81,8 +93,8 @@ def backlog() -> int:
         return 0
 
 
-def _rung(channel_id: UUID) -> str:
-    return f"ring:apply:{channel_id}"
+def _rung(organization_id: UUID) -> str:
+    return f"ring:apply:{organization_id}"
 
 
 @functools.cache

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
+from uuid import UUID
 
 from django.db import transaction
 
@@ -29,14 +30,14 @@ def store(*, channel: Channel, body: bytes, headers: Mapping[str, str], request_
         _STORE,
         [channel.organization_id, channel.pk, channel.kind, _printable(request_id)[:128], json.dumps(kept), body, now],
     )
-    transaction.on_commit(partial(ring, channel))
+    transaction.on_commit(partial(ring, channel.organization_id))
     reach(Point.BETWEEN_RAW_ROW_AND_APPLY)
     return int(event_id)
 
 
-def ring(channel: Channel) -> None:
-    """Ask a worker to apply a channel's events. A lost ring costs a minute: webhook-replay finds the rows."""
-    doorbell.ring_apply(channel.pk, channel.organization_id)
+def ring(organization_id: UUID) -> None:
+    """Ask a worker to apply an organization's events. A lost ring costs seconds: the sweep finds the rows."""
+    doorbell.ring_apply(organization_id)
 
 
 def _printable(text: str) -> str:

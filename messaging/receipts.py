@@ -28,23 +28,40 @@ ORDER BY sending_at LIMIT 1 FOR UPDATE
 
 def apply_acks(channel_id: UUID, acks: Sequence[Ack]) -> int:
     """Apply a batch of one channel's acks set-wise; how many messages moved. Any order, any repetition."""
+    return apply_all([(channel_id, ack) for ack in acks])
+
+
+def apply_all(acks: Sequence[tuple[UUID, Ack]]) -> int:
+    """The same for several channels together: (channel, ack)."""
     if not acks:
         return 0
-    ordered = sorted(acks, key=lambda ack: ack.provider_id)
     moved = db.engine(
         "SELECT message_id, status FROM engine_acks(%s, %s, %s, %s, %s)",
         [
-            channel_id,
-            [ack.provider_id for ack in ordered],
-            [ack.rank for ack in ordered],
-            [ack.happened_at for ack in ordered],
-            [ack.code or None for ack in ordered],
+            [channel_id for channel_id, _ack in acks],
+            [ack.provider_id for _channel_id, ack in acks],
+            [ack.rank for _channel_id, ack in acks],
+            [ack.happened_at for _channel_id, ack in acks],
+            [ack.code or None for _channel_id, ack in acks],
         ],
     )
     for message_id, status in moved:
         if status == Message.Status.FAILED:
             failures.record(message_id, code=_code_of(message_id))
     return len(moved)
+
+
+def known(wanted: Sequence[tuple[UUID, str]]) -> set[tuple[UUID, str]]:
+    """Which of these (channel, provider id) belong to a message."""
+    if not wanted:
+        return set()
+    channels, names = zip(*wanted, strict=True)
+    found = db.rows(
+        "SELECT rc.channel_id, rc.provider_id FROM unnest(%s::uuid[], %s::text[]) AS wanted (channel_id, provider_id)"
+        " JOIN receipts rc USING (channel_id, provider_id) WHERE rc.message_id IS NOT NULL",
+        [list(channels), list(names)],
+    )
+    return {(channel_id, name) for channel_id, name in found}
 
 
 def _code_of(message_id: UUID) -> str:

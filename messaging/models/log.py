@@ -46,7 +46,7 @@ class WebhookEvent(models.Model):
         verbose_name_plural = _("webhooks")
         indexes = [
             models.Index(
-                fields=["channel", "id"],
+                fields=["organization", "channel", "id"],
                 condition=models.Q(state__in=["received", "error"]),
                 name="webhook_events_open",
             ),

@@ -1,28 +1,30 @@
--- A batch of acks of one channel, set-wise: messages are locked first, in order (one lock order everywhere;
+-- A batch of acks, of any channels, set-wise: messages are locked first, in order (one lock order everywhere;
 -- unsorted batches deadlocked). Rank -1 is a failure. Returns the messages that moved.
 CREATE FUNCTION engine_acks(
-  p_channel uuid, p_ids text[], p_ranks integer[], p_times timestamptz[], p_codes text[])
+  p_channels uuid[], p_ids text[], p_ranks integer[], p_times timestamptz[], p_codes text[])
 RETURNS TABLE (message_id uuid, status text)
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 BEGIN
   PERFORM 1 FROM messages m WHERE m.id IN (
-      SELECT rc.message_id FROM receipts rc WHERE rc.channel_id = p_channel AND rc.provider_id = ANY (p_ids)
+      SELECT rc.message_id FROM unnest(p_channels, p_ids) AS given (channel_id, provider_id)
+        JOIN receipts rc ON rc.channel_id = given.channel_id AND rc.provider_id = given.provider_id
     ) ORDER BY m.id FOR UPDATE;
   RETURN QUERY
   WITH acks AS (
-    SELECT provider_id, max(rank) AS rank,
+    SELECT channel_id, provider_id, max(rank) AS rank,
            min(happened_at) FILTER (WHERE rank >= 3) AS sent_at,
            min(happened_at) FILTER (WHERE rank >= 4) AS delivered_at,
            min(happened_at) FILTER (WHERE rank >= 5) AS read_at,
            min(happened_at) FILTER (WHERE rank < 0) AS failed_at,
            max(code) FILTER (WHERE rank < 0) AS code
-      FROM unnest(p_ids, p_ranks, p_times, p_codes) AS given (provider_id, rank, happened_at, code)
-      GROUP BY provider_id ORDER BY provider_id
+      FROM unnest(p_channels, p_ids, p_ranks, p_times, p_codes)
+        AS given (channel_id, provider_id, rank, happened_at, code)
+      GROUP BY channel_id, provider_id ORDER BY channel_id, provider_id
   ), met AS (
     INSERT INTO receipts AS rc (channel_id, provider_id, attempt, rank, sent_at, delivered_at, read_at,
                                 failed_at, error_code, created_at)
-    SELECT p_channel, provider_id, 0, greatest(rank, 0), sent_at, delivered_at, read_at, failed_at,
+    SELECT channel_id, provider_id, 0, greatest(rank, 0), sent_at, delivered_at, read_at, failed_at,
            coalesce(code, ''), clock_timestamp() FROM acks
     ON CONFLICT (channel_id, provider_id) DO UPDATE SET
       rank = greatest(rc.rank, excluded.rank), sent_at = coalesce(rc.sent_at, excluded.sent_at),

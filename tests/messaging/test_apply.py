@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 from django.conf import settings
 
-from messaging import apply, cron, db, delivery, intake
+from messaging import apply, cron, db, delivery, intake, receipts, services
 from messaging.adapters import Ack, ChannelError, Echo, Fault, Outgoing, ParsedEvent, Sent, UnreadableEvent, Update
 from messaging.models import CronRun, Message, Receipt, WebhookEvent
 from tests.messaging.conftest import Lab
@@ -77,6 +77,48 @@ def test_acks_are_applied_once_whatever_the_order(lab: Lab, post: Callable[[Any]
     message.refresh_from_db()
     assert message.status == "read"
     assert set(WebhookEvent.objects.values_list("state", "attempts")) == {("applied", 1)}
+
+
+def test_channels_of_an_organization_are_applied_together(lab: Lab, post: Callable[[Any], WebhookEvent]) -> None:
+    second = services.create_channel(organization=lab.organization, kind="waha", name="Loja", now=db.database_now())
+    message = sent(lab)
+    post({"echoes": [[message.provider_id, message.address, message.text]]})
+    post({"acks": [[message.provider_id, 4]]})
+    for name in ("3EB0A", "3EB0B"):
+        intake.store(
+            channel=second,
+            body=json.dumps({"acks": [[name, 3]]}).encode(),
+            headers={},
+            request_id="r",
+            now=db.database_now(),
+        )
+    assert apply.apply_organization(lab.organization.pk, now=db.database_now()) == apply.Applied(4, [])
+    assert apply.apply_organization(lab.organization.pk, now=db.database_now()) == apply.Applied(0, [])
+    message.refresh_from_db()
+    assert message.status == "delivered"
+    assert set(Receipt.objects.filter(channel=second).values_list("provider_id", "rank")) == {
+        ("3EB0A", 3),
+        ("3EB0B", 3),
+    }
+    assert set(WebhookEvent.objects.values_list("state", flat=True)) == {"applied"}
+
+
+def test_more_events_than_a_batch_takes_are_applied_in_turns(
+    lab: Lab, post: Callable[[Any], WebhookEvent], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(apply, "BATCH", 2)
+    for _ in range(5):
+        post({"acks": [["3EB0A", 4]]})
+    assert applied(lab) == 5
+
+
+def test_the_ids_of_one_channel_say_nothing_of_another(lab: Lab, post: Callable[[Any], WebhookEvent]) -> None:
+    message = sent(lab)
+    second = services.create_channel(organization=lab.organization, kind="waha", name="Loja", now=db.database_now())
+    assert receipts.apply_all([(second.pk, Ack(str(message.provider_id), 4, db.database_now()))]) == 0
+    assert receipts.known([(second.pk, str(message.provider_id)), (lab.channel.pk, str(message.provider_id))]) == {
+        (lab.channel.pk, message.provider_id)
+    }
 
 
 def test_poison_is_set_apart_and_the_others_go_on(lab: Lab, post: Callable[[Any], WebhookEvent]) -> None:
