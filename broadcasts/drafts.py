@@ -18,7 +18,7 @@ from broadcasts.content import Content
 from broadcasts.models.broadcast import VALID_FOR
 from broadcasts.plan import Work
 from broadcasts.refusals import Forbidden, NotFound, Refused
-from messaging import lanes, policy
+from messaging import history, policy
 from messaging.models import Channel
 from permissions import ids
 from permissions import selectors as permissions
@@ -178,16 +178,16 @@ def _one_message(channel: Channel, start: datetime) -> Work:
     used = lane.used if lane.day_starts_at <= start < lane.day_ends_at else 0
     deadline = settings.SEND_DEADLINE_SECONDS
     # Whether there is a moment at all: the pace of the lane does not matter for a single message.
-    return Work(facts=lanes.facts_of(channel), pace=0.001, number=1, used=used, keep_open=deadline)
+    return Work(facts=history.facts_of(channel), pace=0.001, number=1, used=used, keep_open=deadline)
 
 
 def _opens_at(channel: Channel, start: datetime) -> datetime:
     deadline = settings.SEND_DEADLINE_SECONDS
-    return policy.figures(lanes.facts_of(channel), start, keep_open=deadline, spread=0.0).open_from
+    return policy.figures(history.facts_of(channel), start, keep_open=deadline, spread=0.0).open_from
 
 
 def _require_warm(channel: Channel, start: datetime) -> None:
-    ready_on = policy.broadcasts_from(lanes.facts_of(channel), start)
+    ready_on = policy.broadcasts_from(history.facts_of(channel), start)
     if ready_on is not None:
         detail = _("The number is too new: it takes broadcasts from %(day)s on.") % {"day": ready_on.isoformat()}
         raise Refused("channel_in_warmup", detail, "channel_ids")

@@ -15,8 +15,9 @@ from broadcasts.codes import WaitingCode
 from broadcasts.models import Broadcast, Feed
 from broadcasts.plan import Plan, Work
 from broadcasts.selectors import Tally
-from messaging import lanes, policy, rules, streams
+from messaging import history, policy, rules, streams
 from messaging.models import Channel, Lane
+from messaging.policy import Facts
 
 Status = Broadcast.Status
 
@@ -55,6 +56,7 @@ class _Around:
     feeds: Mapping[UUID, Sequence[Feed]]
     others: Mapping[UUID, Mapping[UUID, int]]
     resting: Mapping[UUID, datetime]
+    facts: Mapping[UUID, Facts]
 
 
 def outlooks(broadcasts: Iterable[Broadcast], tallies: Mapping[UUID, Tally], now: datetime) -> dict[UUID, Outlook]:
@@ -67,14 +69,16 @@ def outlooks(broadcasts: Iterable[Broadcast], tallies: Mapping[UUID, Tally], now
 def _look_around(broadcasts: Sequence[Broadcast], tallies: Mapping[UUID, Tally]) -> _Around:
     feeds: dict[UUID, list[Feed]] = {broadcast.pk: [] for broadcast in broadcasts}
     if not broadcasts:
-        return _Around(feeds, {}, {})
+        return _Around(feeds, {}, {}, {})
     rows = Feed.unscoped.filter(broadcast__in=feeds).select_related("channel__organization", "channel__lane")
     for feed in rows.order_by("channel_id"):
         if tallies[feed.broadcast_id].remaining.get(feed.channel_id):
             feeds[feed.broadcast_id].append(feed)
-    channels = {feed.channel_id for busy in feeds.values() for feed in busy}
+    channels = {feed.channel_id: feed.channel for busy in feeds.values() for feed in busy}
     sending = [broadcast.stream_id for broadcast in broadcasts if broadcast.status == Status.SENDING]
-    return _Around(feeds, selectors.work_on(channels), streams.resting(sending))
+    return _Around(
+        feeds, selectors.work_on(channels.keys()), streams.resting(sending), history.facts(channels.values())
+    )
 
 
 def _outlook(broadcast: Broadcast, tally: Tally, around: _Around, now: datetime) -> Outlook:
@@ -84,7 +88,7 @@ def _outlook(broadcast: Broadcast, tally: Tally, around: _Around, now: datetime)
     if not feeds:
         return Outlook()
     start = max(broadcast.scheduled_at or now, now)
-    waits = [_wait(feed.channel, start) for feed in feeds]
+    waits = [_wait(feed.channel, around.facts[feed.channel_id], start) for feed in feeds]
     plans = [_plan(broadcast, feed, tally, around, start) for feed in feeds]
     days: Counter[date] = Counter()
     for each in plans:
@@ -117,7 +121,7 @@ def _first(
     return min(known, key=lambda wait: (wait.until is None, wait.until or now))
 
 
-def _wait(channel: Channel, now: datetime) -> Waiting | None:
+def _wait(channel: Channel, facts: Facts, now: datetime) -> Waiting | None:
     """The gate's own words, read from the figures it compares with the clock; renewed where it would renew them."""
     lane = channel.lane
     if channel.state == Channel.State.ARCHIVED:
@@ -128,7 +132,7 @@ def _wait(channel: Channel, now: datetime) -> Waiting | None:
         return Waiting(_hold(lane.holds[0]))
     opens_at, cap, day_ends_at = lane.open_from, lane.cap_soft, lane.day_ends_at
     if not _is_fresh(lane, now):
-        figures = policy.figures(lanes.facts_of(channel), now, keep_open=settings.SEND_DEADLINE_SECONDS, spread=0.0)
+        figures = policy.figures(facts, now, keep_open=settings.SEND_DEADLINE_SECONDS, spread=0.0)
         opens_at, cap, day_ends_at = figures.open_from, figures.cap_soft, figures.day_ends_at
     if opens_at > now:
         return Waiting(WaitingCode.OUTSIDE_WINDOW, opens_at)
@@ -142,7 +146,7 @@ def _wait(channel: Channel, now: datetime) -> Waiting | None:
 
 def _is_fresh(lane: Lane, now: datetime) -> bool:
     closes_in = (lane.open_until - now).total_seconds()
-    return lane.day_starts_at <= now < lane.day_ends_at and closes_in > settings.SEND_DEADLINE_SECONDS
+    return lane.day_starts_at <= now < lane.figures_until and closes_in > settings.SEND_DEADLINE_SECONDS
 
 
 def _hold(code: str) -> WaitingCode:
@@ -158,7 +162,7 @@ def _plan(broadcast: Broadcast, feed: Feed, tally: Tally, around: _Around, start
     lane = feed.channel.lane
     others = around.others.get(feed.channel_id, {})
     work = Work(
-        facts=lanes.facts_of(feed.channel),
+        facts=around.facts[feed.channel_id],
         pace=mean_pace(lane),
         number=tally.remaining[feed.channel_id],
         used=_used(lane, start),
@@ -172,4 +176,4 @@ def mean_pace(lane: Lane) -> float:
     """Seconds between two broadcast messages of the lane, on average."""
     # A lane that never connected has no figures yet.
     default = rules.DEFAULTS.broadcast_pace
-    return lane.broadcast_gap + lane.broadcast_gap_jitter / 2 or default.gap + default.jitter / 2
+    return (lane.broadcast_gap + lane.broadcast_gap_jitter / 2) * lane.slowdown or default.gap + default.jitter / 2

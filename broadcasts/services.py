@@ -21,7 +21,7 @@ from broadcasts.models.broadcast import VALID_FOR
 from broadcasts.refusals import Forbidden, InvalidTransition, Refused
 from events import services as events
 from events.services import Actor
-from messaging import lanes, policy, ranks, streams
+from messaging import history, policy, ranks, streams
 from messaging.faults import Point, reach
 from messaging.models import Channel, Message, Stream
 from permissions import ids
@@ -301,7 +301,7 @@ def _obstacle(broadcast: Broadcast, channels: Iterable[Channel], now: datetime) 
     for channel in channels:
         if channel.state == Channel.State.ARCHIVED:
             return PauseCode.CHANNEL_ARCHIVED
-        if policy.broadcasts_from(lanes.facts_of(channel), now) is not None:
+        if policy.broadcasts_from(history.facts_of(channel), now) is not None:
             return PauseCode.CHANNEL_IN_WARMUP
     return None
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import QuerySet
 
-from messaging import apply, db, doorbell, lanes, recovery
+from messaging import apply, db, doorbell, lanes, recovery, restrictions
 from messaging.models import CronRun, Receipt, WebhookEvent
 from permissions import services as permissions
 
@@ -49,6 +49,8 @@ def recover_stuck_messages() -> CronRun | None:
     return run(
         "recover-stuck-messages",
         ("free lanes", lanes.free_overdue),
+        ("end restrictions", lambda: restrictions.end_those_over(now=db.database_now())),
+        ("renew figures", lanes.renew_figures),
         ("resolve stuck messages", recovery.resolve_stuck),
         ("end queued messages", recovery.end_queued),
         ("wake lanes", lanes.wake_sleepers),

@@ -6,30 +6,20 @@ import logging
 import time
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 
 from django.conf import settings
 
-from messaging import db, lanes
+from messaging import db, lanes, streams
 from messaging.lanes import Claim
+from messaging.verdicts import Verdict
+
+__all__ = ["Answer", "Verdict", "ask", "busy_seconds", "judge"]
 
 log = logging.getLogger(__name__)
 
 # What the lease outlives a send by: the settle's retries, and a margin for a slow commit.
 SETTLE_SECONDS = 15.0
 MARGIN_SECONDS = 5.0
-
-
-class Verdict(StrEnum):
-    """What the gate answers (design: engine, invariant 3)."""
-
-    GO = "go"
-    STALE = "stale"
-    NEVER = "never"
-    MESSAGE_LATER = "message_later"
-    STREAM_LATER = "stream_later"
-    LANE_LATER = "lane_later"
-    FIGURES_STALE = "figures_stale"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +44,7 @@ def busy_seconds() -> float:
 def judge(claim: Claim) -> Verdict:
     """The verdict as it would be now; changes nothing. For what is slow and comes before the gate."""
     ((verdict,),) = db.engine(
-        "SELECT verdict FROM engine_judge(%s, %s, %s, %s)",
+        "SELECT verdict FROM engine_judge(%s, %s, %s, %s, clock_timestamp())",
         [claim.message_id, claim.channel_id, claim.lease, settings.SEND_DEADLINE_SECONDS],
     )
     return Verdict(verdict)
@@ -67,6 +57,7 @@ def ask(claim: Claim, provider_id: str | None) -> Answer:
     """
     answer = _ask(claim, provider_id, figures_fresh=False)
     if answer.verdict is Verdict.FIGURES_STALE:
+        streams.refresh_hours_of(claim.message_id)
         lanes.refresh_figures(claim.channel_id)
         answer = _ask(claim, provider_id, figures_fresh=True)
         if answer.code == "figures_stale":

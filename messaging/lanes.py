@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import asdict, dataclass, fields
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
 
-from messaging import db, policy, rules
+from messaging import db, history, policy, rules
 from messaging.faults import Point, reach
 from messaging.models import Channel
+from permissions.ids import new_id
 
 # A lane whose channel never worked: closed figures of the past, so that the first gate asks the policy.
 _CREATE = """
@@ -26,12 +27,19 @@ ON CONFLICT (channel_id) DO NOTHING
 """
 
 # "used" is of its day: it starts again once that day has ended, and never where only the zone moved.
-_SET_FIGURES = """
-UPDATE lanes SET used = CASE WHEN day_ends_at <= clock_timestamp() THEN 0 ELSE used END,
-    (gap, gap_jitter, broadcast_gap, broadcast_gap_jitter, open_from, open_until, day_starts_at, day_ends_at,
-     cap_soft, cap_hard) = (%(0)s, %(1)s, %(2)s, %(3)s, %(4)s, %(5)s, %(6)s, %(7)s, %(8)s, %(9)s)
-WHERE channel_id = %(channel)s
+_KEEP_DAY = """
+INSERT INTO lane_days (id, organization_id, channel_id, began_at, used, used_new)
+SELECT %(id)s, organization_id, channel_id, day_starts_at, used, used_new FROM lanes
+WHERE channel_id = %(channel)s AND day_ends_at <= clock_timestamp() AND used > 0
+ON CONFLICT (channel_id, began_at) DO NOTHING
 """
+_FIGURES = [field.name for field in fields(policy.Figures)]
+_SET_FIGURES = f"""
+UPDATE lanes SET used = CASE WHEN day_ends_at <= clock_timestamp() THEN 0 ELSE used END,
+    used_new = CASE WHEN day_ends_at <= clock_timestamp() THEN 0 ELSE used_new END,
+    ({", ".join(_FIGURES)}) = ({", ".join(f"%({name})s" for name in _FIGURES)})
+WHERE channel_id = %(channel)s
+"""  # noqa: S608 - columns named by the policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +98,34 @@ def wake_sleepers() -> int:
     return len(woken)
 
 
+def call_back(channel_id: UUID) -> None:
+    """What waited for a restriction of the lane to end is looked at at once. Needs the lane's lock."""
+    db.rows(
+        "UPDATE messages SET not_before = NULL, updated_at = clock_timestamp() WHERE id IN ("
+        "SELECT id FROM messages WHERE channel_id = %s AND status = 'queued' AND waiting_code = 'channel_restricted'"
+        " ORDER BY id FOR UPDATE)",
+        [channel_id],
+    )
+    wake([channel_id])
+
+
+def renew_figures(*, limit: int = 200) -> int:
+    """Have the policy write new figures where the old ones are over, and wake the lane; how many.
+
+    The gate does so itself for a message that it meets; what no gate would meet (broadcasts of a barred number) is
+    called here.
+    """
+    over = db.rows(
+        "SELECT channel_id FROM lanes WHERE figures_until <= clock_timestamp() AND connected"
+        " ORDER BY figures_until LIMIT %s",
+        [limit],
+    )
+    for (channel_id,) in over:
+        refresh_figures(channel_id)
+        wake([channel_id])
+    return len(over)
+
+
 def set_connected(channel_id: UUID, *, connected: bool) -> None:
     """Locks the lane; a lane that is connected looks for work at once."""
     db.rows(
@@ -132,23 +168,11 @@ def refresh_figures(channel_id: UUID) -> None:
         db.rows("SELECT 1 FROM lanes WHERE channel_id = %s FOR UPDATE", [channel_id])
         channel = Channel.unscoped.select_related("organization").get(pk=channel_id)
         figures = policy.figures(
-            facts_of(channel),
+            history.facts_of(channel),
             db.database_now(),
             keep_open=settings.SEND_DEADLINE_SECONDS,
             spread=random.random(),  # noqa: S311 - a spread, not a secret
             pace_scale=settings.PACE_SCALE,
         )
-        values = {str(place): value for place, value in enumerate(astuple(figures))}
-        db.rows(_SET_FIGURES, {**values, "channel": channel_id})
-
-
-def facts_of(channel: Channel) -> policy.Facts:
-    """What the policy is told of a channel (its organization loaded)."""
-    zone = channel.organization.time_zone
-    return policy.Facts(
-        time_zone=zone,
-        in_use_since=policy.first_day(zone, channel.first_connected_at, channel.in_use_since),
-        opens=channel.window_opens,
-        closes=channel.window_closes,
-        daily_cap=channel.daily_cap,
-    )
+        db.rows(_KEEP_DAY, {"channel": channel_id, "id": new_id()})
+        db.rows(_SET_FIGURES, {**asdict(figures), "channel": channel_id})

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from uuid import UUID
 
 from django.db import transaction
 
 from events import services as events
 from events.services import Actor
-from messaging import lanes
-from messaging.models import Channel, Message
+from messaging import lanes, restrictions, rules
+from messaging.models import Channel, Message, Restriction
 from permissions import ids
 from permissions.models import Organization, User
 
@@ -61,6 +61,22 @@ def remove_hold(channel_id: UUID, code: str, *, now: datetime) -> None:
         _record(channel_id, "channel.status", events.SYSTEM, now, {"hold": code, "to": "free"})
 
 
+def report_restriction(
+    channel_id: UUID, code: Restriction.Code, *, now: datetime, ends_at: datetime | None = None
+) -> bool:
+    """WhatsApp restricts the number (error 463, a lock, a cap …), or its session was lost in mid-run.
+
+    Until it ends (``ends_at``, or ``end_restriction``) the lane writes to nobody new; then it goes at 10 %, 30 %,
+    100 % of its pace. Messages stay queued. Told once: ``channel.status``. Whether it was new.
+    """
+    return restrictions.report(channel_id, code, now=now, ends_at=ends_at)
+
+
+def end_restriction(channel_id: UUID, code: Restriction.Code, *, now: datetime) -> bool:
+    """The signal is over; whether it held. The lane's ramp begins."""
+    return restrictions.end(channel_id, code, now=now)
+
+
 def set_age(channel_id: UUID, *, since: date, reason: str, by: User, now: datetime) -> None:
     """Declare that a number is in use since an older day. Audited: ``limit.loosened``."""
     _require_super_admin(by, reason)
@@ -97,7 +113,10 @@ def queue_single(
     contact_id: UUID | None = None,
     expires_at: datetime | None = None,
 ) -> Message:
-    """Queue one message outside of any broadcast; its lane is woken in the same transaction."""
+    """Queue one message outside of any broadcast; its lane is woken in the same transaction.
+
+    An automatic one is no use after a day, unless ``expires_at`` says otherwise; what a person writes waits.
+    """
     human = priority == Message.Priority.HUMAN
     with transaction.atomic():
         message = Message.objects.create(
@@ -114,7 +133,7 @@ def queue_single(
             position=int(now.timestamp() * 1_000_000),
             created_at=now,
             updated_at=now,
-            expires_at=expires_at,
+            expires_at=expires_at if expires_at or human else now + timedelta(seconds=rules.SINGLE_VALID_SECONDS),
         )
         lanes.wake([channel.pk])
     return message

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, time
 from uuid import UUID
 
+from django.conf import settings
+from django.db import transaction
 from django.db.models import Count, QuerySet
 
-from messaging import db, lanes, ranks
+from messaging import db, lanes, policy, ranks
 from messaging.models import Message, Stream
+from messaging.policy import Facts
 
 _FEED = """
 INSERT INTO messages (id, organization_id, channel_id, stream_id, contact_id, direction, origin, type, address,
@@ -72,14 +75,30 @@ class StreamEnded(Exception):
     """The stream is canceled: nothing can be fed into it or moved back."""
 
 
-def create(*, organization_id: UUID, expires_at: datetime | None, now: datetime) -> Stream:
-    """A running stream without messages."""
-    return Stream.objects.create(
+def create(
+    *,
+    organization_id: UUID,
+    expires_at: datetime | None,
+    now: datetime,
+    gap: float | None = None,
+    hours: tuple[time, time] | None = None,
+) -> Stream:
+    """A running stream without messages.
+
+    ``gap`` (seconds) and ``hours`` come on top of those of the numbers: they only make it slower.
+    """
+    stream = Stream.objects.create(
         organization_id=organization_id,
         state=Stream.State.RUNNING,
         expires_at=expires_at,
+        gap=None if gap is None else gap * settings.PACE_SCALE,
+        window_opens=hours and hours[0],
+        window_closes=hours and hours[1],
         created_at=now,
     )
+    if hours is not None:
+        _set_hours(stream, now)
+    return stream
 
 
 def lock(stream_id: UUID) -> Stream:
@@ -90,6 +109,32 @@ def lock(stream_id: UUID) -> Stream:
 def try_lock(stream_id: UUID) -> Stream | None:
     """The same for sweeps: None where somebody else holds it, so that one stream holds up no other."""
     return Stream.unscoped.select_for_update(skip_locked=True).filter(pk=stream_id).first()
+
+
+def refresh_hours_of(message_id: UUID) -> None:
+    """Have the policy tell anew when the message's stream is open by its own hours, where it has any."""
+    with transaction.atomic():
+        stream = (
+            Stream.unscoped.select_for_update(of=("self",))
+            .select_related("organization")
+            .filter(pk__in=Message.unscoped.filter(pk=message_id).values("stream"), window_opens__isnull=False)
+            .first()
+        )
+        if stream is not None:
+            _set_hours(stream, db.database_now())
+
+
+def _set_hours(stream: Stream, now: datetime) -> None:
+    """Figures of its own hours; those of the numbers, and their holidays, are the lanes'."""
+    assert stream.window_opens is not None
+    assert stream.window_closes is not None
+    stream.next_at, stream.open_until = policy.window(
+        Facts(stream.organization.time_zone, in_use_since=None),
+        now,
+        keep_open=settings.SEND_DEADLINE_SECONDS,
+        hours=(stream.window_opens, stream.window_closes),
+    )
+    stream.save(update_fields=["next_at", "open_until"])
 
 
 def pause(stream: Stream) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from django.contrib.postgres.fields import ArrayField
@@ -9,10 +10,11 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from messaging.models.limits import RuleOverrides
 from permissions.models import Organization, TenantModel
 
 
-class Channel(TenantModel):
+class Channel(RuleOverrides, TenantModel):
     """A sender number: facts and rules about it. How fast it goes now is its Lane's."""
 
     class State(models.TextChoices):
@@ -27,11 +29,8 @@ class Channel(TenantModel):
     first_connected_at = models.DateTimeField(_("first connected at"), null=True, blank=True, editable=False)
     # An older date that a super-admin declares: a shop's own number is usually years old.
     in_use_since = models.DateField(_("in use since"), null=True, blank=True, editable=False)
-    # Overrides of the defaults in messaging.rules; null means the default.
-    window_opens = models.TimeField(_("window opens"), null=True, blank=True, editable=False)
-    # Equal to window_opens: open all day long.
-    window_closes = models.TimeField(_("window closes"), null=True, blank=True, editable=False)
-    daily_cap = models.PositiveIntegerField(_("daily cap"), null=True, blank=True, editable=False)
+    # Warmed by conversations, and barred from broadcasts until it takes over from another.
+    is_reserve = models.BooleanField(_("reserve"), default=False, editable=False)
     created_at = models.DateTimeField(_("created at"), default=timezone.now, editable=False)
 
     class Meta(TenantModel.Meta):
@@ -48,6 +47,9 @@ class Channel(TenantModel):
 
     def __str__(self) -> str:
         return self.name
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Lane(models.Model):
@@ -70,13 +72,24 @@ class Lane(models.Model):
     gap_jitter = models.FloatField()
     broadcast_gap = models.FloatField()
     broadcast_gap_jitter = models.FloatField()
+    slowdown = models.FloatField(db_default=1.0)
     open_from = models.DateTimeField()
     open_until = models.DateTimeField()
     day_starts_at = models.DateTimeField()
     day_ends_at = models.DateTimeField()
     cap_soft = models.IntegerField()
     cap_hard = models.IntegerField()
+    cap_new = models.IntegerField(db_default=0)
+    # Why no broadcast leaves, and why nobody new is written to; empty where nothing forbids it.
+    barred = models.CharField(max_length=40, db_default="")
+    barred_until = models.DateTimeField(null=True)
+    restricted = models.CharField(max_length=40, db_default="")
+    restricted_until = models.DateTimeField(null=True)
+    # From then on other figures hold. The epoch: they are out of date already.
+    figures_until = models.DateTimeField(db_default=EPOCH)
     used = models.IntegerField()
+    # Of them, to people whom the organization never wrote to before.
+    used_new = models.IntegerField(db_default=0)
     # Jitter still to be dealt, as fractions; and the gaps dealt for the message in flight.
     deck = ArrayField(models.FloatField())
     gap_now = models.FloatField()
@@ -113,6 +126,14 @@ class Stream(TenantModel):
 
     state = models.CharField(max_length=8, choices=State.choices)
     expires_at = models.DateTimeField(null=True)
+    # Rules of its own, within those of the numbers: the least pause (seconds) between two of its messages on a
+    # lane, and hours; null for none.
+    gap = models.FloatField(null=True)
+    window_opens = models.TimeField(null=True)
+    window_closes = models.TimeField(null=True)
+    # Figures of those hours: not before, and until; null where it has none.
+    next_at = models.DateTimeField(null=True)
+    open_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField(default=timezone.now)
 
     class Meta(TenantModel.Meta):

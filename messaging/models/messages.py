@@ -83,6 +83,8 @@ class Message(TenantModel):
     provider_id = models.CharField(_("WhatsApp id"), max_length=128, null=True)  # noqa: DJ001 - null: not known
     not_before = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)
+    # As its gate saw it: the organization had never written to the person before, nor he to it.
+    is_new_person = models.BooleanField(db_default=False)
     waiting_code = models.CharField(_("waits for"), max_length=40, blank=True)
     waiting_until = models.DateTimeField(null=True)
     error_code = models.CharField(_("error"), max_length=64, blank=True)
@@ -111,6 +113,8 @@ class Message(TenantModel):
                 condition=models.Q(status__in=["sending", "in_doubt"]),
                 name="messages_open",
             ),
+            # Few rows: how often a number's messages fail.
+            models.Index(fields=["channel", "updated_at"], condition=models.Q(status="failed"), name="messages_failed"),
             # Counters are read from it alone; what row security asks is a condition of the index, not of each row.
             models.Index(fields=["stream", "organization", "status", "channel"], name="messages_by_stream"),
             # What a stream has already begun for a person.

@@ -25,8 +25,8 @@ BEGIN
       SELECT m.id FROM messages m LEFT JOIN streams s ON s.id = m.stream_id
       WHERE m.channel_id = l.channel_id AND m.status = 'queued'
         AND (m.not_before IS NULL OR m.not_before <= t)
-        AND (m.priority < 2 OR l.broadcast_at <= t)
-        AND (m.stream_id IS NULL OR s.state = 'running')
+        AND (m.priority < 2 OR l.broadcast_at <= t AND l.barred = '')
+        AND (m.stream_id IS NULL OR s.state = 'running' AND (s.next_at IS NULL OR s.next_at <= t))
       ORDER BY m.priority, m.turn, m.position LIMIT 1
     ) AS next ON l.connected AND cardinality(l.holds) = 0 AND l.any_at <= t
     WHERE l.channel_id = ANY (due)
@@ -44,10 +44,10 @@ BEGIN
         WHEN l.any_at > t THEN l.any_at
         WHEN p.message_id IS NOT NULL THEN t
         ELSE (
-          SELECT min(greatest(coalesce(m.not_before, t), CASE WHEN m.priority = 2 THEN l.broadcast_at ELSE t END))
+          SELECT min(greatest(m.not_before, s.next_at, t, CASE WHEN m.priority = 2 THEN l.broadcast_at END))
           FROM messages m LEFT JOIN streams s ON s.id = m.stream_id
           WHERE m.channel_id = l.channel_id AND m.status = 'queued'
-            AND (m.stream_id IS NULL OR s.state = 'running'))
+            AND (m.priority < 2 OR l.barred = '') AND (m.stream_id IS NULL OR s.state = 'running'))
         END
     FROM pick p WHERE l.channel_id = p.channel_id
       AND NOT EXISTS (SELECT 1 FROM taken k WHERE k.channel_id = p.channel_id)

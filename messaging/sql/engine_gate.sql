@@ -5,7 +5,7 @@ CREATE FUNCTION engine_gate(
   p_send_ttl double precision, p_busy_ttl double precision, p_figures_fresh boolean,
   OUT verdict text, OUT code text, OUT until_at timestamptz, OUT attempt integer)
 LANGUAGE plpgsql VOLATILE AS $$
-DECLARE l lanes; m record; j record; t timestamptz; wait timestamptz; person uuid;
+DECLARE l lanes; m record; j record; t timestamptz; wait timestamptz; person uuid; own_gap double precision;
 BEGIN
   PERFORM 1 FROM lanes WHERE channel_id = p_channel FOR UPDATE;
   -- The person, too: where two lanes hold messages of one stream for him, one of the gates sees the other's "go".
@@ -17,9 +17,9 @@ BEGIN
     EXIT WHEN FOUND;
   END LOOP;
   PERFORM 1 FROM messages WHERE id = p_message FOR UPDATE;
-  SELECT * INTO j FROM engine_judge(p_message, p_channel, p_lease, p_send_ttl);
+  SELECT * INTO j FROM engine_judge(p_message, p_channel, p_lease, p_send_ttl, clock_timestamp());
   SELECT * INTO l FROM lanes WHERE channel_id = p_channel;
-  SELECT msg.status, msg.lease, msg.priority, msg.attempt INTO m FROM messages msg WHERE msg.id = p_message;
+  SELECT msg.status, msg.lease, msg.priority, msg.attempt, msg.stream_id INTO m FROM messages msg WHERE msg.id = p_message;
   t := clock_timestamp();
   verdict := j.verdict; code := j.code; until_at := j.until_at; attempt := m.attempt;
 
@@ -40,18 +40,22 @@ BEGIN
 
   IF verdict = 'go' THEN
     IF cardinality(l.deck) = 0 THEN l.deck := engine_deck(); END IF;
-    l.gap_now := l.gap + l.gap_jitter * l.deck[1];
+    -- After a restriction the machine is slower; people among themselves are not.
+    l.gap_now := (l.gap + l.gap_jitter * l.deck[1]) * CASE WHEN m.priority = 0 THEN 1 ELSE l.slowdown END;
     IF m.priority = 2 THEN
-      l.broadcast_gap_now := l.broadcast_gap + l.broadcast_gap_jitter * random();
+      -- A stream's own pause may only be longer; it is kept by the lane, since the gate writes no stream.
+      SELECT gap INTO own_gap FROM streams WHERE id = m.stream_id;
+      l.broadcast_gap_now := greatest(l.broadcast_gap, own_gap) * l.slowdown
+                             + l.broadcast_gap_jitter * l.slowdown * random();
       l.broadcast_at := t + make_interval(secs => l.broadcast_gap_now);
     END IF;
     UPDATE messages msg SET status = 'sending', attempt = msg.attempt + 1, sending_at = t,
-        provider_id = p_provider_id, waiting_code = '', waiting_until = NULL, error_code = '',
+        is_new_person = j.is_new, provider_id = p_provider_id, waiting_code = '', waiting_until = NULL, error_code = '',
         error_detail = '', error_sent = '', updated_at = t
       WHERE msg.id = p_message RETURNING msg.attempt INTO attempt;
     UPDATE lanes SET deck = l.deck[2:], gap_now = l.gap_now, broadcast_gap_now = l.broadcast_gap_now,
         any_at = t + make_interval(secs => l.gap_now), broadcast_at = l.broadcast_at,
-        used = used + 1, busy_until = t + make_interval(secs => p_busy_ttl)
+        used = used + 1, used_new = used_new + j.is_new::integer, busy_until = t + make_interval(secs => p_busy_ttl)
       WHERE channel_id = p_channel;
     IF p_provider_id IS NOT NULL THEN
       INSERT INTO receipts (channel_id, provider_id, message_id, attempt, rank, error_code, created_at)

@@ -9,7 +9,7 @@ LANGUAGE plpgsql VOLATILE AS $$
 DECLARE l lanes; m record; r record; t timestamptz; stream_state text; result text; own boolean;
 BEGIN
   SELECT * INTO l FROM lanes WHERE channel_id = p_channel FOR UPDATE;
-  SELECT status, lease, attempt, priority, stream_id, sending_at INTO m
+  SELECT status, lease, attempt, priority, stream_id, sending_at, is_new_person INTO m
     FROM messages WHERE id = p_message FOR UPDATE;
   t := clock_timestamp();
   result := m.status;
@@ -36,9 +36,10 @@ BEGIN
           history = history || jsonb_build_object(
             'attempt', p_attempt, 'begun_at', m.sending_at, 'ended_at', t, 'code', p_code, 'sent', 'no')
         WHERE id = p_message;
-      -- Proven not to have left: its place in the day is given back, within its day.
+      -- Proven not to have left: its places in the day are given back, within the day that counts now.
       IF m.sending_at >= l.day_starts_at THEN
-        UPDATE lanes SET used = greatest(used - 1, 0) WHERE channel_id = p_channel;
+        UPDATE lanes SET used = greatest(used - 1, 0),
+            used_new = greatest(used_new - m.is_new_person::integer, 0) WHERE channel_id = p_channel;
       END IF;
     END IF;
   END IF;

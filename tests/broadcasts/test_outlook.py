@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from messaging import db
 from messaging import services as messaging
 from messaging.models import Channel, Message
 from messaging.policy import Facts
+from messaging.rules import DEFAULTS
 from permissions import ids
 from tests.broadcasts.conftest import Shop
 
@@ -25,7 +27,7 @@ OLD = date(2020, 1, 1)
 
 
 def finish(number: int, *, now: datetime = NOON, used: int = 0, **facts: Any) -> datetime | None:
-    known = Facts(time_zone="America/Sao_Paulo", in_use_since=OLD, **facts)
+    known = Facts(time_zone="America/Sao_Paulo", in_use_since=OLD, rules=replace(DEFAULTS, **facts))
     return plan.make(Work(facts=known, pace=6.25, number=number, used=used), now).finish_at
 
 
@@ -51,7 +53,7 @@ def test_what_the_window_does_not_hold_goes_on_at_the_next_one() -> None:
 
 
 def test_what_the_cap_does_not_hold_goes_on_the_next_day() -> None:
-    assert finish(20, used=290) == datetime(2026, 12, 2, 10, 0, tzinfo=UTC) + timedelta(seconds=62.5)
+    assert finish(20, used=990) == datetime(2026, 12, 2, 10, 0, tzinfo=UTC) + timedelta(seconds=62.5)
 
 
 def test_all_day_windows_end_their_day_at_midnight() -> None:
@@ -199,7 +201,7 @@ def test_turns(number: int, others: tuple[int, ...], seconds: int) -> None:
 
 
 def test_a_plan_of_several_days_with_others_beside() -> None:
-    facts = Facts(time_zone="America/Sao_Paulo", in_use_since=OLD, daily_cap=10)
+    facts = Facts(time_zone="America/Sao_Paulo", in_use_since=OLD, rules=replace(DEFAULTS, daily_cap=10))
 
     made = plan.make(Work(facts=facts, pace=1.0, number=12, others=(6,)), NOON)
 
@@ -217,7 +219,7 @@ def test_what_does_not_fit_before_the_end_gets_no_turn() -> None:
 
 
 def test_a_number_that_may_send_nothing_has_no_plan() -> None:
-    facts = Facts(time_zone="America/Sao_Paulo", in_use_since=OLD, daily_cap=0)
+    facts = Facts(time_zone="America/Sao_Paulo", in_use_since=OLD, rules=replace(DEFAULTS, daily_cap=0))
 
     made = plan.make(Work(facts=facts, pace=10.0, number=20), NOON, until=NOON + timedelta(days=30))
 

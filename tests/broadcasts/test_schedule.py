@@ -249,7 +249,7 @@ def test_an_end_before_the_hours_begin_is_refused(people: Shop) -> None:
 
 
 def test_an_end_before_the_day_whose_limit_is_used_up_is_refused(people: Shop, error: Error) -> None:
-    db.rows("UPDATE lanes SET used = 300 WHERE channel_id = %s", [people.channel.pk])
+    db.rows("UPDATE lanes SET used = cap_soft WHERE channel_id = %s", [people.channel.pk])
     (midnight,) = db.row("SELECT day_ends_at FROM lanes WHERE channel_id = %s", [people.channel.pk])
     soon, later = midnight - timedelta(seconds=1), midnight + HOUR
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
@@ -9,6 +10,7 @@ import pytest
 
 from messaging import policy
 from messaging.policy import Facts
+from messaging.rules import DEFAULTS
 
 SAO_PAULO = "America/Sao_Paulo"
 OLD = date(2020, 1, 1)
@@ -23,7 +25,11 @@ def figures(facts: Facts, now: datetime, *, keep_open: float = 20, spread: float
 
 
 def facts(zone: str = SAO_PAULO, **fields: object) -> Facts:
-    return Facts(time_zone=zone, **{"in_use_since": OLD, **fields})  # type: ignore[arg-type]
+    of_the_number = {
+        name: fields.pop(name) for name in ("in_use_since", "restrictions", "failed_share") if name in fields
+    }
+    rules = replace(DEFAULTS, **fields)  # type: ignore[arg-type]
+    return Facts(time_zone=zone, rules=rules, **{"in_use_since": OLD, **of_the_number})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +125,8 @@ def test_a_number_that_never_worked_is_new() -> None:
 def test_an_override_of_the_cap_only_tightens() -> None:
     now = local(SAO_PAULO, 2026, 12, 20, 12, 0)
     assert policy.caps(facts(daily_cap=10), now) == (10, 10)
-    assert policy.caps(facts(daily_cap=9000), now) == (300, 500)
+    in_use_since = date(2026, 10, 1)
+    assert policy.caps(facts(daily_cap=9000, in_use_since=in_use_since), now) == (300, 500)
 
 
 def test_age_is_counted_by_the_tenants_calendar() -> None:
