@@ -88,7 +88,7 @@ def tallies(broadcasts: Iterable[Broadcast]) -> dict[UUID, Tally]:
     by_stream = {broadcast.stream_id: broadcast.pk for broadcast in broadcasts}
     counts = {broadcast_id: dict.fromkeys(WORDS, 0) for broadcast_id in by_stream.values()}
     remaining: dict[UUID, Counter[UUID]] = {broadcast_id: Counter() for broadcast_id in by_stream.values()}
-    for source_id, channel_id, status, number in _counted(by_stream):
+    for source_id, channel_id, status, number in counted(by_stream):
         broadcast_id, word = by_stream.get(source_id, source_id), _WORD_OF.get(status, status)
         counts[broadcast_id][word] += number
         if word in _TO_SEND and channel_id is not None:
@@ -232,17 +232,23 @@ def _rows(organization: Organization) -> QuerySet[Broadcast]:
     return Broadcast.objects.of(organization).prefetch_related(feeds)
 
 
-def _counted(by_stream: Mapping[UUID, UUID]) -> QuerySet[Recipient, tuple[UUID, UUID | None, str, int]]:
-    """(broadcast or its stream, number, state or status, how many), each from an index alone: it counts rows."""
+def counted(
+    by_stream: Mapping[UUID, UUID], **conditions: UUID
+) -> QuerySet[Recipient, tuple[UUID, UUID | None, str, int]]:
+    """(broadcast or its stream, number, state or status, how many), each from an index alone: it counts rows.
+
+    The index is led by the organization as well. A policy names it; ``conditions`` are for whom none binds: beside a
+    policy's they cost each row a comparison more.
+    """
     unfed = (
         # The fed ones are their messages: by the states that are left the index passes over them.
-        Recipient.unscoped.filter(broadcast__in=list(by_stream.values()), state__in=_UNFED)
+        Recipient.unscoped.filter(broadcast__in=list(by_stream.values()), state__in=_UNFED, **conditions)
         .order_by()
         .values_list("broadcast", "channel", "state")
         .annotate(number=Count("*"))
     )
     fed = (
-        Message.unscoped.filter(stream__in=list(by_stream))
+        Message.unscoped.filter(stream__in=list(by_stream), **conditions)
         .order_by()
         .values_list("stream", "channel", "status")
         .annotate(number=Count("*"))
