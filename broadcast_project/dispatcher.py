@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import math
+import threading
 import time
 from collections.abc import Callable
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from threading import Event
 
@@ -26,6 +29,11 @@ RECOVER_SECONDS = 1.0
 EVENTS_SECONDS = 2.0
 RIGHTS_SECONDS = 20.0
 AWAY_SECONDS = 1.0
+CHORES_SECONDS = 0.1
+# While there is work, lanes are looked at more often: one whose message has just left may go on.
+BUSY_SECONDS = 1.0
+BUSY_TICK_SECONDS = 0.02
+STOP_SECONDS = 10.0
 
 
 @dataclass(slots=True)
@@ -52,30 +60,48 @@ def chores() -> list[Chore]:
 
 def run(stop: Event) -> None:
     """Tick until told to stop. A database that is away is waited for; nothing is remembered over it."""
-    work = chores()
+    chored = Event()
+    beside = threading.Thread(target=copy_context().run, args=(_run_chores, stop, chored), name="chores", daemon=True)
+    beside.start()
     while not stop.is_set():
         try:
             with _listener() as listener:
-                while not stop.is_set():
-                    _tick(work, listener)
+                _claim_on(stop, listener, chored)
         except (Error, psycopg.Error) as error:
             log.warning("the database is away: %s", type(error).__name__)
             connection.close()
             # It waits, and that is its work now.
             pulse.show("dispatcher")
             stop.wait(AWAY_SECONDS)
+    beside.join(timeout=STOP_SECONDS)
 
 
-def _tick(work: list[Chore], listener: psycopg.Connection) -> None:
-    pulse.show("dispatcher")
-    claimed = dispatch()
-    for chore in work:
-        if chore.due_at <= time.monotonic():
-            _do(chore)
-    if not claimed:
+def _claim_on(stop: Event, listener: psycopg.Connection, chored: Event) -> None:
+    claimed_at = 0.0
+    while not stop.is_set():
+        if chored.is_set():
+            # Both threads live: one that hangs lets the pulse end.
+            chored.clear()
+            pulse.show("dispatcher")
+        if dispatch():
+            claimed_at = time.monotonic()
+        is_at_it = time.monotonic() - claimed_at < BUSY_SECONDS
         # Wait for a tick, or for the first word of new work.
-        for _notice in listener.notifies(timeout=settings.DISPATCH_TICK_SECONDS, stop_after=1):
+        timeout = min(BUSY_TICK_SECONDS if is_at_it else math.inf, settings.DISPATCH_TICK_SECONDS)
+        for _notice in listener.notifies(timeout=timeout, stop_after=1):
             pass
+
+
+def _run_chores(stop: Event, chored: Event) -> None:
+    """Beside the claims, which none of this is to delay: feeding many lanes takes seconds."""
+    work = chores()
+    while not stop.is_set():
+        for chore in work:
+            chored.set()
+            if chore.due_at <= time.monotonic() and not stop.is_set():
+                _do(chore)
+        stop.wait(CHORES_SECONDS)
+    connection.close()
 
 
 def _do(chore: Chore) -> None:
@@ -86,7 +112,6 @@ def _do(chore: Chore) -> None:
         log.exception("%s failed", chore.name)
         connection.close()
     chore.due_at = time.monotonic() + chore.every
-    pulse.show("dispatcher")
 
 
 def dispatch() -> int:

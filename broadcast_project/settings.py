@@ -227,6 +227,8 @@ CELERY_BEAT_SCHEDULER = "broadcast_project.scheduler:PulsingScheduler"
 # The engine. Flow tests shorten these; the pace itself is messaging.rules.
 SEND_WORKER_RATE = environment.matching("SEND_WORKER_RATE", "100/s", r"[1-9]\d*/[smh]", "a rate such as 100/s")
 DISPATCH_TICK_SECONDS = environment.positive("DISPATCH_TICK_SECONDS", 0.15)
+# How many sends all workers together can do at once: threads (-c) of each, times workers.
+SEND_THREADS = environment.counting("SEND_THREADS", 16)
 DISPATCH_BACKLOG = environment.counting("DISPATCH_BACKLOG", 200)
 CLAIM_LEASE_SECONDS = environment.positive("CLAIM_LEASE_SECONDS", 20)
 SEND_DEADLINE_SECONDS = environment.positive("SEND_DEADLINE_SECONDS", 20)

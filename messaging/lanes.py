@@ -58,16 +58,24 @@ def create(channel_id: UUID) -> None:
 
 
 def claim(*, limit: int) -> list[Claim]:
-    """Take one due message of each of up to ``limit`` due and free lanes, and commit that."""
+    """Take one due message of each of up to ``limit`` due and free lanes, and commit that.
+
+    No organization takes more than its share of the workers' threads.
+    """
     if limit <= 0:
         return []
     taken = db.engine(
-        "SELECT message_id, channel_id, lease, organization_id FROM engine_claim(%s, %s)",
-        [limit, settings.CLAIM_LEASE_SECONDS],
+        "SELECT message_id, channel_id, lease, organization_id FROM engine_claim(%s, %s, %s)",
+        [limit, settings.CLAIM_LEASE_SECONDS, _most_in_flight()],
     )
     if taken:
         reach(Point.AFTER_CLAIM_COMMIT)
     return [Claim(*row) for row in taken]
+
+
+def _most_in_flight() -> int:
+    """Of what the workers can do at once, a quarter is left for whoever comes next."""
+    return max(settings.SEND_THREADS * 3 // 4, 1)
 
 
 def free_overdue(*, limit: int = 500) -> int:

@@ -1,18 +1,29 @@
 -- Locks due, free lanes, fair over organizations; then, with a new snapshot, picks one message for each.
-CREATE FUNCTION engine_claim(p_limit integer, p_lease_seconds double precision)
+-- p_most: how many claims all organizations together may have in flight; each has its share of it, so that a slow
+-- gateway of one never holds all the threads. Two dispatchers that claim at once may pass it by one round.
+CREATE FUNCTION engine_claim(p_limit integer, p_lease_seconds double precision, p_most integer DEFAULT 1000000)
 RETURNS TABLE (message_id uuid, channel_id uuid, lease bigint, organization_id uuid)
 LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
-DECLARE due uuid[]; t timestamptz;
+DECLARE due uuid[]; t timestamptz; share integer;
 BEGIN
+  -- A moment and not the clock itself, which no index can be asked for.
+  t := clock_timestamp();
+  SELECT greatest(p_most / greatest(count(DISTINCT organization_id), 1), 1) INTO share
+    FROM lanes WHERE busy_message IS NOT NULL OR next_at <= t;
   SELECT array_agg(locked.channel_id) INTO due FROM (
     SELECT l.channel_id FROM lanes l JOIN (
-      SELECT channel_id, next_at,
-             row_number() OVER (PARTITION BY organization_id ORDER BY next_at) AS place
-        FROM lanes WHERE next_at <= clock_timestamp() AND busy_message IS NULL
-        ORDER BY place, next_at LIMIT p_limit
+      SELECT channel_id, next_at, place FROM (
+        SELECT d.channel_id, d.next_at, coalesce(b.number, 0)
+               + row_number() OVER (PARTITION BY d.organization_id ORDER BY d.next_at) AS place
+          FROM lanes d LEFT JOIN (
+            SELECT organization_id, count(*) AS number FROM lanes WHERE busy_message IS NOT NULL
+            GROUP BY organization_id
+          ) AS b USING (organization_id)
+          WHERE d.next_at <= t AND d.busy_message IS NULL
+      ) AS placed WHERE place <= share ORDER BY place, next_at LIMIT p_limit
     ) AS candidates USING (channel_id)
-    WHERE l.next_at <= clock_timestamp() AND l.busy_message IS NULL
+    WHERE l.next_at <= t AND l.busy_message IS NULL
     FOR UPDATE OF l SKIP LOCKED
   ) AS locked;
   IF due IS NULL THEN RETURN; END IF;
