@@ -246,6 +246,7 @@ FAULT_POINT = environment.text("FAULT_POINT")
 # Composition: what a room below asks for and a room above, or another system, provides.
 AUDIT_RECORDER = "events.services.record"
 CONTACT_REFERENCES = ["broadcasts.references.FrozenPeople"]
+STREAM_OWNER = "broadcasts.owning.OwnStreams"
 PEOPLE_DIRECTORY = "permissions.directory.DatabaseDirectory"
 CHANNEL_ADAPTERS = {"waha": "channels_waha.adapter.WahaAdapter"}
 

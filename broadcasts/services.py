@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
 from uuid import UUID
 
@@ -21,7 +21,7 @@ from broadcasts.models.broadcast import VALID_FOR
 from broadcasts.refusals import Forbidden, InvalidTransition, Refused
 from events import services as events
 from events.services import Actor
-from messaging import history, policy, ranks, streams
+from messaging import decisions, history, policy, ranks, streams
 from messaging.faults import Point, reach
 from messaging.models import Channel, Message, Stream
 from permissions import ids
@@ -32,7 +32,6 @@ log = logging.getLogger(__name__)
 Status = Broadcast.Status
 
 # A retry is worth its while even where the broadcast's own end has passed (design: engine, section 2).
-RETRY_FOR = timedelta(hours=24)
 OPEN = (Status.QUEUED, Status.SCHEDULED, Status.PENDING_REVIEW, Status.SENDING, Status.PAUSED)
 PAUSED_FROM = (Status.QUEUED, Status.SCHEDULED, Status.SENDING)
 RETRIED_IN = (Status.SENDING, Status.PAUSED, Status.COMPLETED)
@@ -209,20 +208,35 @@ def approve(
 def retry_failed(*, broadcast: Broadcast, actor: Actor, now: datetime) -> Broadcast:
     """Queue again what failed and certainly was not sent; never what is in doubt. Audited: ``broadcast.retried``.
 
-    A completed broadcast goes on, until RETRY_FOR from now where its end has passed; one with nothing to retry
-    stays as it is. Raises InvalidTransition, and Forbidden where the owner lost the right to the group.
+    A completed broadcast goes on, until decisions.RETRY_FOR from now where its end has passed; one with nothing to
+    retry stays as it is. Raises InvalidTransition, and Forbidden where the owner lost the right to the group.
     """
     with transaction.atomic():
         stream, current = locked(broadcast.pk, broadcast.stream_id)
-        _require(current, "retry-failed", RETRIED_IN)
-        if not drafts.may_send(current.owner, current.group):
-            raise Forbidden("group_forbidden", _("The owner may not write to this group any more."))
-        number = streams.retry_failed(stream, new_end=now + RETRY_FOR, now=now)
+        _require_retryable(current)
+        number = streams.retry_failed(stream, new_end=now + decisions.RETRY_FOR, now=now)
         if number:
-            to = Status.PAUSED if current.status == Status.PAUSED else Status.SENDING
-            current.expires_at, current.finished_at = stream.expires_at, None
-            _move(current, to, "broadcast.retried", actor, now, messages=number)
+            _go_on(stream, current, number, actor, now)
     return current
+
+
+def follow_retry(*, stream: Stream, actor: Actor, now: datetime) -> None:
+    """One message of a broadcast, whose stream is locked, is sent again. Audited and refused as ``retry_failed``."""
+    current = Broadcast.unscoped.select_related("group", "owner").get(stream=stream)
+    _require_retryable(current)
+    _go_on(stream, current, 1, actor, now)
+
+
+def _require_retryable(broadcast: Broadcast) -> None:
+    _require(broadcast, "retry-failed", RETRIED_IN)
+    if not drafts.may_send(broadcast.owner, broadcast.group):
+        raise Forbidden("group_forbidden", _("The owner may not write to this group any more."))
+
+
+def _go_on(stream: Stream, broadcast: Broadcast, number: int, actor: Actor, now: datetime) -> None:
+    to = Status.PAUSED if broadcast.status == Status.PAUSED else Status.SENDING
+    broadcast.expires_at, broadcast.finished_at = stream.expires_at, None
+    _move(broadcast, to, "broadcast.retried", actor, now, messages=number)
 
 
 def locked(broadcast_id: UUID, stream_id: UUID) -> tuple[Stream, Broadcast]:

@@ -51,7 +51,8 @@ def recover_stuck_messages() -> CronRun | None:
         ("free lanes", lanes.free_overdue),
         ("end restrictions", lambda: restrictions.end_those_over(now=db.database_now())),
         ("renew figures", lanes.renew_figures),
-        ("resolve stuck messages", recovery.resolve_stuck),
+        ("look up what was not heard of", recovery.look_up),
+        ("doubt what was not heard of", recovery.doubt_unheard),
         ("end queued messages", recovery.end_queued),
         ("wake lanes", lanes.wake_sleepers),
     )

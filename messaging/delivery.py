@@ -20,7 +20,7 @@ from messaging.models import Message
 
 log = logging.getLogger(__name__)
 
-_LOAD = "SELECT kind, type, address, body, faults, failures FROM engine_load(%s, %s, %s)"
+_LOAD = "SELECT kind, type, address, body, faults, failures, known_id FROM engine_load(%s, %s, %s)"
 # A gate whose answer never came: whatever it recorded, this process has sent nothing.
 _UNBEGUN = "SELECT attempt FROM messages WHERE id = %s AND status = 'sending' AND lease = %s"
 # A connection may be lost to a restart of the database; errors of data are not cured by asking again.
@@ -87,8 +87,9 @@ def _load(claim: Claim) -> _Work | None:
     found = db.engine(_LOAD, [claim.message_id, claim.lease, claim.organization_id])
     if not found:
         return None
-    kind, type_, address, text, faults, failures = found[0]
+    kind, type_, address, text, faults, failures, known_id = found[0]
     adapter = adapters.for_kind(kind)
+    ours = adapter.new_provider_id(claim.channel_id)
     outgoing = Outgoing(
         message_id=claim.message_id,
         channel_id=claim.channel_id,
@@ -96,7 +97,8 @@ def _load(claim: Claim) -> _Work | None:
         address=address,
         text=text,
         attempt=0,
-        provider_id=adapter.new_provider_id(claim.channel_id),
+        # What a person has sent again keeps its id: WhatsApp shows a message once.
+        provider_id=ours and (known_id or ours),
     )
     return _Work(claim, adapter, outgoing, faults, failures)
 

@@ -162,7 +162,9 @@ def cancel(stream: Stream) -> int:
     _move(stream, Stream.State.CANCELED)
     return len(
         db.rows(
-            "UPDATE messages SET status = 'canceled', error_code = 'broadcast_canceled', lease = NULL,"
+            "UPDATE messages SET lease = NULL, status = CASE WHEN doubted THEN 'in_doubt' ELSE 'canceled' END,"
+            " error_code = CASE WHEN doubted THEN 'outcome_unknown' ELSE 'broadcast_canceled' END,"
+            " error_sent = CASE WHEN doubted THEN 'maybe' ELSE error_sent END,"
             " waiting_code = '', waiting_until = NULL, updated_at = clock_timestamp()"
             " WHERE id IN (SELECT id FROM messages WHERE stream_id = %s AND organization_id = %s"
             " AND status IN ('queued', 'claimed') ORDER BY id FOR UPDATE) RETURNING 1",
@@ -188,19 +190,32 @@ def retry_failed(stream: Stream, *, new_end: datetime, now: datetime) -> int:
     Where there are any, a stream that had ended runs again, until ``new_end`` if its own end has passed.
     Raises StreamEnded for a canceled one.
     """
-    if stream.state == Stream.State.CANCELED:
-        raise StreamEnded(StreamEnded.__doc__)
+    _require_alive(stream)
     channels = [row[0] for row in db.rows(_LOCK_LANES, [stream.pk])]
     again = sum(_retry(stream, channel_id) for channel_id in channels)
-    if not again:
-        return 0
+    if again:
+        reopen(stream, new_end=new_end, now=now)
+        lanes.wake(channels)
+    return again
+
+
+def reopen(stream: Stream, *, new_end: datetime, now: datetime) -> None:
+    """Let a locked stream run again where it had ended, until ``new_end`` if its own end has passed.
+
+    Raises StreamEnded for a canceled one.
+    """
+    _require_alive(stream)
     if stream.state == Stream.State.ENDED:
         stream.state = Stream.State.RUNNING
     if stream.expires_at is not None and stream.expires_at <= now:
         stream.expires_at = new_end
     stream.save(update_fields=["state", "expires_at"])
-    lanes.wake(channels)
-    return again
+
+
+def next_turn(stream: Stream, channel_id: UUID) -> int:
+    """The turn of what is queued now behind all of the stream's own in that lane."""
+    (turn,) = db.row(_TURN, {"channel": channel_id, "stream": stream.pk})
+    return int(turn) + 1
 
 
 def retryable(stream_id: UUID) -> int:
@@ -288,8 +303,12 @@ def _of(stream: Stream) -> QuerySet[Message]:
     return Message.objects.of(stream.organization_id).filter(stream=stream)
 
 
-def _move(stream: Stream, state: Stream.State) -> None:
+def _require_alive(stream: Stream) -> None:
     if stream.state == Stream.State.CANCELED:
         raise StreamEnded(StreamEnded.__doc__)
+
+
+def _move(stream: Stream, state: Stream.State) -> None:
+    _require_alive(stream)
     stream.state = state
     stream.save(update_fields=["state"])

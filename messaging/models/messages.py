@@ -78,8 +78,13 @@ class Message(TenantModel):
     attempt = models.SmallIntegerField(_("attempts"), default=0)
     # How many attempts failed by fault of recipient or content; only these are counted against the limit.
     faults = models.SmallIntegerField(default=0)
-    # Attempts that came to a definite "not sent": [{"attempt", "begun_at", "code", "ended_at"}].
+    # What ended each attempt that another may follow: {"attempt", "begun_at", "ended_at", "code", "sent": "no"}, a
+    # definite "not sent"; or {"attempt", "at", "code", "decision": "send_again"}, a person's, at his risk.
     history = models.JSONField(default=list)
+    # A person had it sent again while an attempt may have left: until there is evidence it never counts as unsent.
+    doubted = models.BooleanField(default=False, db_default=False)
+    # How many of the look-ups of this attempt were made (messaging.recovery).
+    look_ups = models.SmallIntegerField(default=0, db_default=0)
     provider_id = models.CharField(_("WhatsApp id"), max_length=128, null=True)  # noqa: DJ001 - null: not known
     not_before = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)

@@ -38,8 +38,9 @@ BEGIN
         sent_at = coalesce(m.sent_at, met.sent_at), delivered_at = coalesce(m.delivered_at, met.delivered_at),
         read_at = coalesce(m.read_at, met.read_at), lease = NULL, not_before = NULL,
         waiting_code = '', waiting_until = NULL, error_code = '', error_detail = '', error_sent = '',
-        updated_at = clock_timestamp()
-      FROM met WHERE m.id = met.message_id AND met.rank >= 3 AND engine_rank(m.status, m.error_sent) < met.rank
+        doubted = false, updated_at = clock_timestamp()
+      -- "sent" that is known to have failed since is no evidence any more.
+      FROM met WHERE m.id = met.message_id AND met.rank >= 3 AND (met.failed_at IS NULL OR met.rank >= 4) AND engine_rank(m.status, m.error_sent) < met.rank
     RETURNING m.id, m.status
   ), fallen AS (
     -- Ack -1: failed, unless something at or above delivered is known. It may have left all the same.

@@ -15,7 +15,7 @@ BEGIN
     INSERT INTO receipts AS rc (channel_id, provider_id, message_id, attempt, rank, sent_at, error_code, created_at)
       VALUES (p_channel, p_provider_id, p_message, p_attempt, p_rank, p_at, '', t)
       ON CONFLICT (channel_id, provider_id) DO UPDATE SET
-        message_id = excluded.message_id, attempt = excluded.attempt,
+        message_id = excluded.message_id, attempt = greatest(rc.attempt, excluded.attempt),
         rank = greatest(rc.rank, excluded.rank), sent_at = coalesce(rc.sent_at, excluded.sent_at)
       RETURNING rank, rc.sent_at, delivered_at, read_at, failed_at, error_code INTO r;
     IF known IS NOT NULL AND known <> p_message THEN
@@ -31,7 +31,7 @@ BEGIN
       sent_at = coalesce(m.sent_at, r.sent_at, p_at),
       delivered_at = coalesce(m.delivered_at, r.delivered_at), read_at = coalesce(m.read_at, r.read_at),
       lease = NULL, not_before = NULL, waiting_code = '', waiting_until = NULL,
-      error_code = '', error_detail = '', error_sent = '', updated_at = t
+      error_code = '', error_detail = '', error_sent = '', doubted = false, updated_at = t
     WHERE m.id = p_message AND engine_rank(m.status, m.error_sent) < greatest(r.rank, p_rank);
   -- An ack -1 that came before the answer has waited here for it.
   UPDATE messages SET status = 'failed', error_sent = 'maybe', error_code = r.error_code

@@ -7,10 +7,16 @@ BEGIN
   FOR l IN SELECT * FROM lanes WHERE busy_message IS NOT NULL AND busy_until < clock_timestamp()
            ORDER BY busy_until LIMIT p_limit FOR UPDATE SKIP LOCKED LOOP
     t := clock_timestamp();
-    UPDATE messages m SET lease = NULL, updated_at = t,
-        status = CASE WHEN EXISTS (SELECT 1 FROM streams s WHERE s.id = m.stream_id AND s.state = 'canceled')
-                      THEN 'canceled' ELSE 'queued' END
-      WHERE m.id = l.busy_message AND m.status = 'claimed' AND m.lease = l.lease;
+    UPDATE messages m SET lease = NULL, updated_at = t, status = back.status,
+        error_code = CASE back.status WHEN 'in_doubt' THEN 'outcome_unknown' WHEN 'canceled' THEN 'broadcast_canceled'
+                                      ELSE m.error_code END,
+        error_sent = CASE back.status WHEN 'in_doubt' THEN 'maybe' ELSE m.error_sent END
+      FROM (
+        SELECT mine.id, CASE WHEN s.state IS DISTINCT FROM 'canceled' THEN 'queued'
+                             WHEN mine.doubted THEN 'in_doubt' ELSE 'canceled' END AS status
+        FROM messages mine LEFT JOIN streams s ON s.id = mine.stream_id WHERE mine.id = l.busy_message
+      ) AS back
+      WHERE m.id = back.id AND m.status = 'claimed' AND m.lease = l.lease;
     SELECT priority INTO kind FROM messages WHERE id = l.busy_message;
     UPDATE lanes SET busy_message = NULL, busy_until = NULL,
         any_at = greatest(any_at, t + make_interval(secs => gap_now)),

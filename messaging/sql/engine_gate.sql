@@ -51,7 +51,7 @@ BEGIN
     END IF;
     UPDATE messages msg SET status = 'sending', attempt = msg.attempt + 1, sending_at = t,
         is_new_person = j.is_new, provider_id = p_provider_id, waiting_code = '', waiting_until = NULL, error_code = '',
-        error_detail = '', error_sent = '', updated_at = t
+        error_detail = '', error_sent = '', look_ups = 0, updated_at = t
       WHERE msg.id = p_message RETURNING msg.attempt INTO attempt;
     UPDATE lanes SET deck = l.deck[2:], gap_now = l.gap_now, broadcast_gap_now = l.broadcast_gap_now,
         any_at = t + make_interval(secs => l.gap_now), broadcast_at = l.broadcast_at,
@@ -61,7 +61,9 @@ BEGIN
       INSERT INTO receipts (channel_id, provider_id, message_id, attempt, rank, error_code, created_at)
         VALUES (p_channel, p_provider_id, p_message, engine_gate.attempt, 0, '', t)
         ON CONFLICT (channel_id, provider_id) DO UPDATE
-          SET message_id = excluded.message_id, attempt = excluded.attempt;
+          -- A re-used id: what an earlier attempt under it came to is not what becomes of this one.
+          SET message_id = excluded.message_id, attempt = excluded.attempt, failed_at = NULL, error_code = '',
+              rank = CASE WHEN receipts.failed_at IS NULL THEN receipts.rank ELSE 0 END;
     END IF;
     RETURN;
   END IF;
@@ -69,9 +71,11 @@ BEGIN
   wait := until_at;
   IF verdict = 'never' THEN
     UPDATE messages SET lease = NULL, waiting_code = '', waiting_until = NULL, updated_at = t,
-        error_code = engine_gate.code,
-        status = CASE engine_gate.code WHEN 'broadcast_canceled' THEN 'canceled'
-                                       WHEN 'expired' THEN 'expired' ELSE 'skipped' END
+        error_code = CASE WHEN doubted THEN 'outcome_unknown' ELSE engine_gate.code END,
+        error_sent = CASE WHEN doubted THEN 'maybe' ELSE error_sent END,
+        -- A retried doubt that doesn't leave again is a doubt again.
+        status = CASE WHEN doubted THEN 'in_doubt' ELSE CASE engine_gate.code WHEN 'broadcast_canceled' THEN 'canceled'
+                                       WHEN 'expired' THEN 'expired' ELSE 'skipped' END END
       WHERE id = p_message;
   ELSE
     IF verdict = 'message_later' THEN until_at := coalesce(until_at, t + interval '15 minutes'); END IF;

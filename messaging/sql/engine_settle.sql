@@ -9,7 +9,7 @@ LANGUAGE plpgsql VOLATILE AS $$
 DECLARE l lanes; m record; r record; t timestamptz; stream_state text; result text; own boolean;
 BEGIN
   SELECT * INTO l FROM lanes WHERE channel_id = p_channel FOR UPDATE;
-  SELECT status, lease, attempt, priority, stream_id, sending_at, is_new_person INTO m
+  SELECT status, lease, attempt, priority, stream_id, sending_at, is_new_person, doubted INTO m
     FROM messages WHERE id = p_message FOR UPDATE;
   t := clock_timestamp();
   result := m.status;
@@ -23,10 +23,13 @@ BEGIN
         WHERE id = p_message;
     ELSE
       SELECT state INTO stream_state FROM streams WHERE id = m.stream_id;
-      result := CASE WHEN p_outcome = 'failed' THEN 'failed'
-                     WHEN stream_state = 'canceled' THEN 'canceled' ELSE 'queued' END;
-      UPDATE messages SET status = result, lease = NULL, updated_at = t, provider_id = NULL,
-          error_code = p_code, error_detail = p_detail, error_sent = 'no',
+      -- This attempt did not leave; of a retried doubt an earlier one may have.
+      result := CASE WHEN p_outcome <> 'failed' AND stream_state IS DISTINCT FROM 'canceled' THEN 'queued'
+                     WHEN m.doubted THEN 'in_doubt' WHEN p_outcome = 'failed' THEN 'failed' ELSE 'canceled' END;
+      UPDATE messages SET status = result, lease = NULL, updated_at = t,
+          provider_id = CASE WHEN m.doubted THEN provider_id END,
+          error_code = p_code, error_detail = p_detail,
+          error_sent = CASE WHEN result = 'in_doubt' THEN 'maybe' ELSE 'no' END,
           faults = faults + p_counts_as_fault::integer,
           not_before = CASE WHEN result = 'queued' AND p_wait > 0
                             THEN t + make_interval(secs => p_wait) ELSE NULL END,

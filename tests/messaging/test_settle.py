@@ -149,9 +149,9 @@ def test_without_evidence_it_is_in_doubt_after_five_minutes(lab: Lab) -> None:
     lab.queue()
     lab.adapter.on_send = RESET
     message = deliver(lab)
-    assert recovery.resolve_stuck() == 0
+    assert recovery.doubt_unheard() == 0
     Message.objects.of(lab.organization).update(sending_at=db.database_now() - timedelta(minutes=5, seconds=1))
-    assert recovery.resolve_stuck() == 1
+    assert recovery.doubt_unheard() == 1
     message.refresh_from_db()
     assert (message.status, message.error_sent) == ("in_doubt", "maybe")
 
@@ -162,7 +162,7 @@ def test_a_look_up_that_finds_it_is_evidence(lab: Lab) -> None:
     lab.adapter.on_find = lambda outgoing: Found(str(outgoing.provider_id), 4)
     message = deliver(lab)
     Message.objects.of(lab.organization).update(sending_at=db.database_now() - timedelta(minutes=6))
-    recovery.resolve_stuck()
+    assert recovery.look_up() == 1
     message.refresh_from_db()
     assert (message.status, message.error_code) == ("delivered", "")
 
@@ -408,5 +408,5 @@ def test_each_failure_stands_in_the_timeline_once(lab: Lab) -> None:
     Message.objects.of(lab.organization).filter(status="sending").update(
         sending_at=db.database_now() - timedelta(minutes=6)
     )
-    recovery.resolve_stuck()
+    recovery.doubt_unheard()
     assert timeline() == ["not_on_whatsapp", "ack_error", "outcome_unknown"]
