@@ -11,6 +11,7 @@ class PauseCode(StrEnum):
     OWNER_WITHOUT_RIGHT = "owner_without_right"
     CHANNEL_ARCHIVED = "channel_archived"
     CHANNEL_IN_WARMUP = "channel_in_warmup"
+    CHANNEL_RESERVED = "channel_reserved"
 
 
 class FailureCode(StrEnum):
@@ -30,6 +31,7 @@ class WaitingCode(StrEnum):
     OWNER_WITHOUT_RIGHT = PauseCode.OWNER_WITHOUT_RIGHT.value
     CHANNEL_ARCHIVED = PauseCode.CHANNEL_ARCHIVED.value
     CHANNEL_IN_WARMUP = PauseCode.CHANNEL_IN_WARMUP.value
+    CHANNEL_RESERVED = PauseCode.CHANNEL_RESERVED.value
     CHANNEL_DISCONNECTED = "channel_disconnected"
     # Holds of a number; the last stands for those of which this list does not know.
     GATEWAY_FAILING = "gateway_failing"
@@ -37,6 +39,9 @@ class WaitingCode(StrEnum):
     CHANNEL_HELD = "channel_held"
     OUTSIDE_WINDOW = "outside_window"
     DAILY_LIMIT = "daily_limit"
+    # Those who are left were never written to before.
+    CHANNEL_RESTRICTED = "channel_restricted"
+    NEW_PEOPLE_LIMIT = "new_people_limit"
     PACE = "pace"
     RETRY_WAIT = "retry_wait"
 

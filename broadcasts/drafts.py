@@ -20,6 +20,7 @@ from broadcasts.plan import Work
 from broadcasts.refusals import Forbidden, NotFound, Refused
 from messaging import history, policy
 from messaging.models import Channel
+from messaging.policy import Barred
 from permissions import ids
 from permissions import selectors as permissions
 from permissions.models import Organization, User
@@ -187,7 +188,11 @@ def _opens_at(channel: Channel, start: datetime) -> datetime:
 
 
 def _require_warm(channel: Channel, start: datetime) -> None:
-    ready_on = policy.broadcasts_from(history.facts_of(channel), start)
+    facts = history.facts_of(channel)
+    if facts.is_reserve:
+        detail = _("The number is a reserve: it takes broadcasts once it takes over from another.")
+        raise Refused(Barred.RESERVED.value, detail, "channel_ids")
+    ready_on = policy.broadcasts_from(facts, start)
     if ready_on is not None:
         detail = _("The number is too new: it takes broadcasts from %(day)s on.") % {"day": ready_on.isoformat()}
         raise Refused("channel_in_warmup", detail, "channel_ids")

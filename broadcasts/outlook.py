@@ -15,9 +15,12 @@ from broadcasts.codes import WaitingCode
 from broadcasts.models import Broadcast, Feed
 from broadcasts.plan import Plan, Work
 from broadcasts.selectors import Tally
-from messaging import history, policy, rules, streams
-from messaging.models import Channel, Lane
+from messaging import codes, history, rules, streams
+from messaging import selectors as messages
+from messaging.models import Channel, Lane, Message, Stream
 from messaging.policy import Facts
+from messaging.streams import Rest
+from messaging.verdicts import MessageNow, PersonNow, StreamNow
 
 Status = Broadcast.Status
 
@@ -55,7 +58,7 @@ class _Around:
 
     feeds: Mapping[UUID, Sequence[Feed]]
     others: Mapping[UUID, Mapping[UUID, int]]
-    resting: Mapping[UUID, datetime]
+    resting: Mapping[UUID, Rest]
     facts: Mapping[UUID, Facts]
 
 
@@ -88,7 +91,7 @@ def _outlook(broadcast: Broadcast, tally: Tally, around: _Around, now: datetime)
     if not feeds:
         return Outlook()
     start = max(broadcast.scheduled_at or now, now)
-    waits = [_wait(feed.channel, around.facts[feed.channel_id], start) for feed in feeds]
+    waits = [_wait(feed.channel, around.facts[feed.channel_id], broadcast.stream, start) for feed in feeds]
     plans = [_plan(broadcast, feed, tally, around, start) for feed in feeds]
     days: Counter[date] = Counter()
     for each in plans:
@@ -112,45 +115,52 @@ def _first(
         return Waiting(WaitingCode.PENDING_REVIEW)
     if broadcast.status == Status.SCHEDULED:
         return Waiting(WaitingCode.SCHEDULED, broadcast.scheduled_at)
-    rest = around.resting.get(broadcast.stream_id)
-    if rest is not None and rest > now and not tally.counts["pending"]:
-        return Waiting(WaitingCode.RETRY_WAIT, rest)
     known = [wait for wait in waits if wait is not None]
-    if len(known) < len(waits):
+    if len(known) == len(waits):
+        return _soonest(known, now)
+    return _rest(broadcast, tally, around, now)
+
+
+def _rest(broadcast: Broadcast, tally: Tally, around: _Around, now: datetime) -> Waiting | None:
+    """Where the numbers could send: nothing of it is to leave yet, or nobody is left whom they may write to now."""
+    rest = around.resting.get(broadcast.stream_id)
+    if rest is None and tally.counts["queued"] + tally.counts["sending"]:
         return None
-    return min(known, key=lambda wait: (wait.until is None, wait.until or now))
+    if rest is not None and rest.until <= now:
+        return None
+    if tally.counts["pending"]:
+        return _people_wait(around.feeds[broadcast.pk], around, now)
+    return None if rest is None else _said(codes.waiting_outside(rest.code), rest.until)
 
 
-def _wait(channel: Channel, facts: Facts, now: datetime) -> Waiting | None:
-    """The gate's own words, read from the figures it compares with the clock; renewed where it would renew them."""
+def _wait(channel: Channel, facts: Facts, stream: Stream, now: datetime) -> Waiting | None:
+    """The gate's own words, were it asked for somebody who is known to the organization."""
     lane = channel.lane
     if channel.state == Channel.State.ARCHIVED:
         return Waiting(WaitingCode.CHANNEL_ARCHIVED)
-    if not lane.connected:
-        return Waiting(WaitingCode.CHANNEL_DISCONNECTED)
-    if lane.holds:
-        return Waiting(_hold(lane.holds[0]))
-    opens_at, cap, day_ends_at = lane.open_from, lane.cap_soft, lane.day_ends_at
-    if not _is_fresh(lane, now):
-        figures = policy.figures(facts, now, keep_open=settings.SEND_DEADLINE_SECONDS, spread=0.0)
-        opens_at, cap, day_ends_at = figures.open_from, figures.cap_soft, figures.day_ends_at
-    if opens_at > now:
-        return Waiting(WaitingCode.OUTSIDE_WINDOW, opens_at)
-    if _used(lane, now) >= cap:
-        return Waiting(WaitingCode.DAILY_LIMIT, day_ends_at)
-    turn_at = max(lane.any_at, lane.broadcast_at)
-    if turn_at > now and lane.busy_message is None:
-        return Waiting(WaitingCode.PACE, turn_at)
-    return None
+    hours = messages.stream_now(stream).hours
+    asked = MessageNow(Message.Priority.BROADCAST, stream=StreamNow(hours=hours), person=PersonNow())
+    wait = messages.wait_of(lane, facts, asked, now)
+    if wait is None:
+        return None
+    until = max(lane.any_at, lane.broadcast_at) if wait.code == codes.WaitingCode.PACE else wait.until
+    return _said(wait.code, until)
 
 
-def _is_fresh(lane: Lane, now: datetime) -> bool:
-    closes_in = (lane.open_until - now).total_seconds()
-    return lane.day_starts_at <= now < lane.figures_until and closes_in > settings.SEND_DEADLINE_SECONDS
+def _said(code: str, until: datetime | None) -> Waiting:
+    """A message's word for what it waits for is a broadcast's word, too."""
+    return Waiting(WaitingCode(code), until)
 
 
-def _hold(code: str) -> WaitingCode:
-    return WaitingCode(code) if code in list(WaitingCode) else WaitingCode.CHANNEL_HELD
+def _people_wait(feeds: Sequence[Feed], around: _Around, now: datetime) -> Waiting | None:
+    """Why none of the numbers writes to anybody new; None where one does."""
+    waits = [messages.closed_to_new_people(feed.channel.lane, around.facts[feed.channel_id], now) for feed in feeds]
+    known = [_said(wait.code, wait.until) for wait in waits if wait is not None]
+    return _soonest(known, now) if len(known) == len(waits) else None
+
+
+def _soonest(waits: Sequence[Waiting], now: datetime) -> Waiting | None:
+    return min(waits, key=lambda wait: (wait.until is None, wait.until or now), default=None)
 
 
 def _used(lane: Lane, now: datetime) -> int:

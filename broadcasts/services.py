@@ -315,8 +315,9 @@ def _obstacle(broadcast: Broadcast, channels: Iterable[Channel], now: datetime) 
     for channel in channels:
         if channel.state == Channel.State.ARCHIVED:
             return PauseCode.CHANNEL_ARCHIVED
-        if policy.broadcasts_from(history.facts_of(channel), now) is not None:
-            return PauseCode.CHANNEL_IN_WARMUP
+        barred_by, _until = policy.barred(history.facts_of(channel), now)
+        if barred_by:
+            return PauseCode(barred_by)
     return None
 
 

@@ -64,6 +64,7 @@ _PAUSES: dict[str, Promise] = {
     PauseCode.OWNER_WITHOUT_RIGHT: _("Paused: the owner may not write to this group any more."),
     PauseCode.CHANNEL_ARCHIVED: _("Paused: the number was archived."),
     PauseCode.CHANNEL_IN_WARMUP: _("Paused: the number is too new for broadcasts."),
+    PauseCode.CHANNEL_RESERVED: _("Paused: the number is a reserve, which sends no broadcasts."),
 }
 
 
@@ -75,7 +76,6 @@ _FAILURES: dict[str, Promise] = {
 
 
 _WAITS: dict[str, Promise] = {
-    WaitingCode.CHANNEL_HELD: _("the number is held until somebody looks at it"),
     WaitingCode.CHANNEL_ARCHIVED: _("the number was archived"),
 }
 

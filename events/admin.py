@@ -45,6 +45,7 @@ TYPE_WORDS = {
     "contact.released": _("Contact released from hold"),
     "contact.merged": _("Two contacts turned out to be one person"),
     "contact.opted_out": _("Contact asked to get nothing more"),
+    "channel.reserve": _("Reserve marked or in use"),
     "limit.loosened": _("Limit loosened"),
     "limit.tightened": _("Limit tightened"),
     "membership.role_changed": _("Role of a person changed"),

@@ -29,6 +29,33 @@ class ErrorCode(StrEnum):
     SEND_FAILED = "send_failed"
 
 
+class WaitingCode(StrEnum):
+    """Why a message that is queued does not leave right now."""
+
+    BROADCAST_PAUSED = "broadcast_paused"
+    RETRY_WAIT = "retry_wait"
+    CHANNEL_DISCONNECTED = "channel_disconnected"
+    # Holds of a number; the last stands for those of which this list does not know.
+    GATEWAY_FAILING = "gateway_failing"
+    PHONE_CHANGED = "phone_changed"
+    CHANNEL_HELD = "channel_held"
+    CHANNEL_RESERVED = "channel_reserved"
+    CHANNEL_IN_WARMUP = "channel_in_warmup"
+    OUTSIDE_WINDOW = "outside_window"
+    DAILY_LIMIT = "daily_limit"
+    CHANNEL_RESTRICTED = "channel_restricted"
+    NEW_PEOPLE_LIMIT = "new_people_limit"
+    PACE = "pace"
+
+
+def waiting_outside(code: str, *, is_hold: bool = False) -> WaitingCode:
+    """A gate's code as integrators see it. Whatever else a message waits for is its next try."""
+    if code in _WAITING:
+        return WaitingCode(code)
+    return WaitingCode.CHANNEL_HELD if is_hold else WaitingCode.RETRY_WAIT
+
+
+_WAITING = frozenset(code.value for code in WaitingCode)
 _OWN = frozenset(code.value for code in ErrorCode)
 
 

@@ -205,12 +205,7 @@ _ORDER = tuple(name for name in Overrides.__slots__ if name != "loosened")
 
 def _is_looser(base: Rules, overrides: Overrides, name: str) -> bool:
     now, given = value_of(base, name), getattr(overrides, name)
-    if given is None:
-        return False
-    if name == "daily_cap":
-        # Without a cap of its own a number has the soft one.
-        now = base.cap_soft if now is None else now
-    return bool(_TIGHTER[name](now, given) != given)
+    return given is not None and now is not None and bool(_TIGHTER[name](now, given) != given)
 
 
 def _is_within(base: Rules, overrides: Overrides) -> bool:

@@ -10,13 +10,24 @@ from django.db import transaction
 from events import services as events
 from events.services import Actor
 from messaging import lanes, restrictions, rules
+from messaging.limits import LoosensALimit
 from messaging.models import Channel, Message, Restriction
 from permissions import ids
 from permissions.models import Organization, User
 
-
-class LoosensALimit(Exception):
-    """Only a super-admin may loosen an anti-ban rule, and he gives a reason."""
+__all__ = [
+    "LoosensALimit",
+    "add_hold",
+    "create_channel",
+    "end_restriction",
+    "queue_single",
+    "record_hold",
+    "remove_hold",
+    "report_restriction",
+    "set_age",
+    "set_connected",
+    "set_window",
+]
 
 
 def create_channel(*, organization: Organization, kind: str, name: str, now: datetime) -> Channel:
@@ -141,7 +152,7 @@ def queue_single(
 
 def _require_super_admin(by: User, reason: str) -> None:
     if not by.is_superuser or not reason.strip():
-        raise LoosensALimit(LoosensALimit.__doc__)
+        raise LoosensALimit
 
 
 def _record(channel_id: UUID, kind: str, actor: Actor, now: datetime, data: dict[str, str]) -> None:

@@ -71,6 +71,14 @@ class Page:
     position: int
 
 
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Until when the next of a stream's messages is put off, and its waiting_code."""
+
+    until: datetime
+    code: str
+
+
 class StreamEnded(Exception):
     """The stream is canceled: nothing can be fed into it or moved back."""
 
@@ -264,18 +272,17 @@ def has_unfinished(stream: Stream) -> bool:
     return _of(stream).filter(status__in=ranks.UNFINISHED).exists()
 
 
-def resting(stream_ids: Collection[UUID]) -> dict[UUID, datetime]:
-    """Of the streams of which nothing but tries that wait is left: when the first of them may be made."""
+def resting(stream_ids: Collection[UUID]) -> dict[UUID, Rest]:
+    """Of the streams of which nothing but messages that wait is queued: until when the first waits, and for what."""
     if not stream_ids:
         return {}
-    return dict(
-        db.rows(
-            "SELECT stream_id, min(not_before) FROM messages WHERE stream_id = ANY (%s)"
-            " AND status IN ('queued', 'claimed', 'sending') GROUP BY stream_id"
-            " HAVING bool_and(status = 'queued' AND not_before IS NOT NULL)",
-            [list(stream_ids)],
-        )
+    found = db.rows(
+        "SELECT stream_id, min(not_before), (array_agg(waiting_code ORDER BY not_before))[1] FROM messages"
+        " WHERE stream_id = ANY (%s) AND status IN ('queued', 'claimed', 'sending') GROUP BY stream_id"
+        " HAVING bool_and(status = 'queued' AND not_before IS NOT NULL)",
+        [list(stream_ids)],
     )
+    return {stream_id: Rest(until, code) for stream_id, until, code in found}
 
 
 def may_have_sent(stream: Stream) -> bool:

@@ -132,12 +132,13 @@ def judge(
 ) -> tuple[Figures, Judgement]:
     """The figures that hold at ``now``, and the first clause of the chain that binds; ``go`` where none does."""
     figures = policy.figures(facts, now, keep_open=keep_open, spread=spread, pace_scale=pace_scale)
-    case = Case(message, history, facts, figures, now, keep_open)
-    for clause in CHAIN:
-        answer = clause(case)
-        if answer is not None:
-            return figures, answer
-    return figures, Judgement(Verdict.GO)
+    return figures, verdict(Case(message, history, facts, figures, now, keep_open))
+
+
+def verdict(case: Case) -> Judgement:
+    """The first clause of the chain that binds; ``go`` where none does."""
+    answers = (clause(case) for clause in CHAIN)
+    return next((answer for answer in answers if answer is not None), Judgement(Verdict.GO))
 
 
 def person_code(person: PersonNow | None, *, is_broadcast: bool = True) -> str:

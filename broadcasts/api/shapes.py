@@ -163,6 +163,7 @@ COMPOSING = {
         "template_variables_mismatch",
         "empty_audience",
         "channel_in_warmup",
+        "channel_reserved",
         "daily_limit_exceeded",
         "media_not_supported",
         "scheduled_in_past",

@@ -69,7 +69,7 @@ def test_periodic_runs(super_admin: Client) -> None:
 def test_a_number_shows_its_figures(mine: Tenant, boss: Client, page: Page) -> None:
     shown = text_of(boss.get(page(mine.session.channel)))
 
-    assert "0 / 300" in shown
+    assert "0 / 1000" in shown
     assert "o dia inteiro" in shown
 
 
