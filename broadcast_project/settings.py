@@ -236,6 +236,8 @@ FIRST_BYTE_SECONDS = environment.positive("FIRST_BYTE_SECONDS", 2)
 EVIDENCE_SECONDS = environment.positive("EVIDENCE_SECONDS", 300)
 ECHO_PATIENCE_SECONDS = environment.positive("ECHO_PATIENCE_SECONDS", 30)
 FEED_AHEAD_SECONDS = environment.positive("FEED_AHEAD_SECONDS", 40)
+# A scheduled broadcast whose start an outage delayed by more is held for a person.
+LATE_START_HOURS = environment.positive("LATE_START_HOURS", 6)
 # Multiplies every gap; below 1 a number is driven faster than its rules (messaging.W001 warns).
 PACE_SCALE = environment.positive("PACE_SCALE", 1)
 BEAT_SECONDS = environment.counting("BEAT_SECONDS", 60)

@@ -12,6 +12,7 @@ class PauseCode(StrEnum):
     CHANNEL_ARCHIVED = "channel_archived"
     CHANNEL_IN_WARMUP = "channel_in_warmup"
     CHANNEL_RESERVED = "channel_reserved"
+    START_MISSED = "start_missed"
 
 
 class FailureCode(StrEnum):
@@ -32,6 +33,7 @@ class WaitingCode(StrEnum):
     CHANNEL_ARCHIVED = PauseCode.CHANNEL_ARCHIVED.value
     CHANNEL_IN_WARMUP = PauseCode.CHANNEL_IN_WARMUP.value
     CHANNEL_RESERVED = PauseCode.CHANNEL_RESERVED.value
+    START_MISSED = PauseCode.START_MISSED.value
     CHANNEL_DISCONNECTED = "channel_disconnected"
     # Holds of a number; the last stands for those of which this list does not know.
     GATEWAY_FAILING = "gateway_failing"

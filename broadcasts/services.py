@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
+from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
@@ -318,6 +319,10 @@ def _obstacle(broadcast: Broadcast, channels: Iterable[Channel], now: datetime) 
         barred_by, _until = policy.barred(history.facts_of(channel), now)
         if barred_by:
             return PauseCode(barred_by)
+    if broadcast.status == Status.SCHEDULED and broadcast.scheduled_at is not None:
+        # "Good morning" in the afternoon is for a person to decide, who resumes it.
+        lateness = now - broadcast.scheduled_at
+        return PauseCode.START_MISSED if lateness > timedelta(hours=settings.LATE_START_HOURS) else None
     return None
 
 

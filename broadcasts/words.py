@@ -65,6 +65,7 @@ _PAUSES: dict[str, Promise] = {
     PauseCode.CHANNEL_ARCHIVED: _("Paused: the number was archived."),
     PauseCode.CHANNEL_IN_WARMUP: _("Paused: the number is too new for broadcasts."),
     PauseCode.CHANNEL_RESERVED: _("Paused: the number is a reserve, which sends no broadcasts."),
+    PauseCode.START_MISSED: _("Paused: its start was missed by hours. Resume it if it is still wanted."),
 }
 
 

@@ -131,6 +131,21 @@ def test_a_number_may_be_new_today_if_it_is_old_enough_at_the_start(people: Shop
     assert people.compose(now=NOW, scheduled_at=NOW + timedelta(days=5)).status == "scheduled"
 
 
+@pytest.mark.parametrize(("hours", "status"), [(6, "sending"), (6.01, "paused")])
+def test_a_start_that_was_missed_by_hours_is_held_for_a_person(people: Shop, hours: float, status: str) -> None:
+    """B119, B121: nothing ran meanwhile. A short delay is made up for; a long one is seen, and a person decides."""
+    broadcast = people.compose(now=NOW, scheduled_at=NOW + HOUR)
+    returned = NOW + HOUR + timedelta(hours=hours)
+    assert launch(people, broadcast, returned) == status
+    if status == "sending":
+        return
+    assert people.fresh(broadcast).pause_code == "start_missed"
+    assert people.get(url(broadcast)).json()["waiting_for"] == {"code": "start_missed", "until": None}
+    assert launch(people, broadcast, returned + HOUR) == "paused"
+    services.resume(broadcast=broadcast, actor=people.actor, now=returned + HOUR)
+    assert launch(people, broadcast, returned + HOUR) == "sending"
+
+
 def test_pause_and_resume_keep_the_schedule(people: Shop) -> None:
     broadcast = people.compose(now=NOW, scheduled_at=NOW + HOUR)
 
