@@ -67,6 +67,10 @@ class Flow:
         """What the phones have got since."""
         return [entry for entry in self.book() if entry["seq"] not in seen]
 
+    def book_after_of(self, source: str, seen: set[int]) -> list[dict[str, Any]]:
+        """The same of another source: typing, app."""
+        return [entry for entry in self.book(source=source) if entry["seq"] > max(seen, default=0)]
+
     def sql(self, statement: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """Look into the stage's database, whose tables the test's own Django does not use."""
         with psycopg.connect(self.stage.env["DATABASE_URL"], autocommit=True) as connection:
