@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import zoneinfo
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -115,6 +116,8 @@ LANGUAGE_CODE = "pt-br"
 LANGUAGES = [("pt-br", _("Portuguese")), ("en", _("English"))]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "America/Sao_Paulo"
+# Countries change their clocks by law: the zones are those of the tzdata that is locked, never of the machine's image.
+zoneinfo.reset_tzpath(to=())
 USE_I18N = True
 USE_TZ = True
 
