@@ -42,6 +42,7 @@ def test_two_dispatchers_feed_everybody_once(make_shop: Callable[[], Shop], sett
 
 
 def test_two_dispatchers_launch_and_complete_once(make_shop: Callable[[], Shop]) -> None:
+    """B128: two sweeps at once."""
     shop = make_shop()
     shop.add("+5511999990001")
     broadcast = shop.compose()

@@ -33,6 +33,7 @@ def job() -> Iterator[Flow]:
 
 
 def test_no_crash_doubles_or_loses_anybody(job: Flow) -> None:
+    """Among them B124, B125 (workers killed at any point) and B131 (the broker loses everything)."""
     broadcast_id = job.post(job.body).json()["broadcast_id"]
     crashes: list[Callable[[], None]] = [
         lambda: job.stage.product.kill("worker", signal.SIGKILL),

@@ -94,3 +94,10 @@ def test_no_http_call_stands_outside_a_client() -> None:
     for path, source in sources(*ROOMS):
         imports = re.search(r"(?m)^(?:import|from) (?:requests|urllib3|httpx|http\.client|urllib\.request)\b", source)
         assert imports is None or path.name == "client.py" or path.parent.name == "client", path
+
+
+def test_no_task_waits() -> None:
+    """B122: an ETA beyond the visibility timeout runs once for each worker. What waits is a time on a row."""
+    waits = re.compile(r"\b(countdown|eta)\s*=")
+    found = [path.name for path, source in sources(*ROOMS, "broadcast_project") if waits.search(source)]
+    assert found == []

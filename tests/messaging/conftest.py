@@ -31,6 +31,7 @@ class ScriptedAdapter:
     on_prepare: Callable[[Outgoing], None] | None = None
     takes_ids: bool = True
     carries_ban_risk: bool = True
+    error_codes: frozenset[str] = frozenset({"waha_rejected"})
 
     def new_provider_id(self, channel_id: UUID) -> str | None:
         return f"3EB0{new_id().hex[-18:].upper()}" if self.takes_ids else None

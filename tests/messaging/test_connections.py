@@ -98,6 +98,23 @@ def test_a_restart_of_the_database_fails_no_send(make_lab: Callable[..., Lab], a
     assert Message.unscoped.filter(status="sent", attempt=1).count() == len(found)
 
 
+def test_connections_cut_between_post_and_row_cost_no_second_message(
+    make_lab: Callable[..., Lab], adapter: ScriptedAdapter
+) -> None:
+    """B136: sent, and the save fails; the settle is repeated, not the message."""
+    (claim,) = claims(make_lab, 1)
+
+    def cut_off_meanwhile(outgoing: Outgoing) -> str | None:
+        cut_off()
+        return outgoing.provider_id
+
+    adapter.on_send = cut_off_meanwhile
+    with pool(max_size=POOL):
+        assert at_once(1, delivery.deliver, [claim]) == ["sent"]
+    assert len(adapter.sent) == 1
+    assert Message.unscoped.filter(status="sent", attempt=1).count() == 1
+
+
 _OTHERS = """
 FROM pg_stat_activity
 WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()

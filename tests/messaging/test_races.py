@@ -115,6 +115,7 @@ def test_two_dispatchers_never_take_one_lane_twice(lab: Lab) -> None:
 
 
 def test_many_workers_on_one_claim_send_once(lab: Lab) -> None:
+    """B127: the pace and the claim are of the row, whatever workers there are."""
     lab.queue()
     claim = lab.claim()
     barrier = threading.Barrier(6)

@@ -72,6 +72,7 @@ def consumed(control: Control) -> list[str]:
 
 
 def test_worker_whose_consumer_went_silent_is_replaced(services: Embedded, worker: Supervisor, log: Log) -> None:
+    """B130: it reconnects to the broker and consumes nothing."""
     before = worker.pids()["worker"]
     control = Celery(broker=services.addresses.redis_url).control
     # It lives, and answers pings; only its consumer hears nothing any more.
