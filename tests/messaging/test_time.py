@@ -178,3 +178,13 @@ def test_what_comes_at_night_leaves_at_the_next_opening_and_humans_at_once(begin
     assert [outgoing.text for _at, outgoing in gateway.acts] == ["humano", "automático"]
     assert human - local(SAO_PAULO, 2026, 12, 31, 23) < timedelta(seconds=3)
     assert timedelta() <= automatic - local(SAO_PAULO, 2027, 1, 1, 7) <= timedelta(seconds=61)
+
+
+def test_a_holiday_a_saturday_and_a_sunday(begin: Day) -> None:
+    """Christmas 2026 is a Friday: what comes on its eve after closing leaves on Saturday, what is left on Monday."""
+    hours = {"window_opens": time(7), "window_closes": time(22), "sundays": False, "holidays": "BR", "daily_cap": 10}
+    lab, clock, gateway = begin(SAO_PAULO, 2026, 12, 24, 22, 30, **hours)
+    lab.feed(lab.stream(), 8)
+    go(clock, days=5)
+    found = {day.isoformat(): len(each) for day, each in days(SAO_PAULO, gateway).items()}
+    assert found == {"2026-12-26": 5, "2026-12-28": 3}
