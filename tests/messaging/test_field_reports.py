@@ -56,7 +56,10 @@ def die_at(monkeypatch: pytest.MonkeyPatch) -> Callable[[Point], None]:
 def run(clock: Clock, lasting: timedelta) -> None:
     """The engine at work, sweeps included."""
     virtual_time.run(
-        clock, until=clock.now() + lasting, chores=[recovery.resolve_stuck, recovery.end_queued], tick=30.0
+        clock,
+        until=clock.now() + lasting,
+        chores=[recovery.look_up, recovery.doubt_unheard, recovery.end_queued],
+        tick=30.0,
     )
 
 
