@@ -116,10 +116,11 @@ def _do(chore: Chore) -> None:
 
 def dispatch() -> int:
     """Claim what is due and ring for it; how many. No more than workers can begin before the leases end."""
-    claims = lanes.claim(limit=settings.DISPATCH_BACKLOG - doorbell.backlog())
-    if doorbell.ring_send(claims) and claims:
+    room = settings.DISPATCH_BACKLOG - doorbell.backlog()
+    claims, slices = lanes.claim(limit=room), lanes.reserve(limit=room)
+    if doorbell.ring_send(claims) and doorbell.ring_slices(slices) and (claims or slices):
         reach(Point.AFTER_RING)
-    return len(claims)
+    return len(claims) + len(slices)
 
 
 def _listener() -> psycopg.Connection:

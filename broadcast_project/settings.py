@@ -199,6 +199,7 @@ CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {
     "messaging.tasks.send_message": {"queue": "send"},
+    "messaging.tasks.send_messages": {"queue": "send"},
     "messaging.tasks.apply_events": {"queue": "inbound"},
 }
 # Early acks: the lease on the row outlives a lost worker in seconds, the broker's timeout in minutes.
@@ -232,6 +233,8 @@ SEND_WORKER_RATE = environment.matching("SEND_WORKER_RATE", "100/s", r"[1-9]\d*/
 DISPATCH_TICK_SECONDS = environment.positive("DISPATCH_TICK_SECONDS", 0.15)
 # How many sends all workers together can do at once: threads (-c) of each, times workers.
 SEND_THREADS = environment.counting("SEND_THREADS", 16)
+# Sends of slices that one worker process does at once, beside its own threads.
+SLICE_THREADS = environment.counting("SLICE_THREADS", 32)
 DISPATCH_BACKLOG = environment.counting("DISPATCH_BACKLOG", 200)
 CLAIM_LEASE_SECONDS = environment.positive("CLAIM_LEASE_SECONDS", 20)
 SEND_DEADLINE_SECONDS = environment.positive("SEND_DEADLINE_SECONDS", 20)

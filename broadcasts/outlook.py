@@ -184,6 +184,8 @@ def _plan(broadcast: Broadcast, feed: Feed, tally: Tally, around: _Around, start
 
 def mean_pace(lane: Lane) -> float:
     """Seconds between two broadcast messages of the lane, on average."""
+    if lane.rate is not None:
+        return 1 / lane.rate
     # A lane that never connected has no figures yet.
     default = rules.DEFAULTS.broadcast_pace
     return (lane.broadcast_gap + lane.broadcast_gap_jitter / 2) * lane.slowdown or default.gap + default.jitter / 2

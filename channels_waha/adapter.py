@@ -54,6 +54,10 @@ class WahaAdapter:
     def __init__(self) -> None:
         self._cache: dict[UUID, _Cached] = {}
 
+    def rate_of(self, channel_id: UUID) -> float | None:  # noqa: ARG002 - the port's shape
+        """A phone sends one after the other."""
+        return None
+
     def new_provider_id(self, channel_id: UUID) -> str | None:
         """``3EB0`` and 18 hex digits, as WhatsApp's own clients make them; None where WAHA takes no id."""
         facts = self._facts(channel_id, max_age=_FACTS_SECONDS)

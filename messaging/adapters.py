@@ -133,6 +133,10 @@ class ChannelAdapter(Protocol):
     @property
     def error_codes(self) -> frozenset[str]: ...
 
+    def rate_of(self, channel_id: UUID) -> float | None:
+        """Messages a second that the provider takes of a number; None where a number sends one after the other."""
+        ...
+
     def new_provider_id(self, channel_id: UUID) -> str | None:
         """A message id made by us, where the provider takes one; else None. No network."""
         ...

@@ -24,11 +24,11 @@ _LOAD = "SELECT kind, type, address, body, faults, failures, known_id FROM engin
 # A gate whose answer never came: whatever it recorded, this process has sent nothing.
 _UNBEGUN = "SELECT attempt FROM messages WHERE id = %s AND status = 'sending' AND lease = %s"
 # A connection may be lost to a restart of the database; errors of data are not cured by asking again.
-_LOST = (OperationalError, InterfaceError)
+LOST = (OperationalError, InterfaceError)
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class Work:
     """What a worker holds of a claimed message."""
 
     claim: Claim
@@ -39,7 +39,7 @@ class _Work:
 
 
 @dataclass(frozen=True, slots=True)
-class _Result:
+class Result:
     """What is to be settled."""
 
     outcome: retries.Outcome
@@ -48,7 +48,7 @@ class _Result:
     detail: str = ""
 
 
-_SENT = retries.Outcome("sent")
+SENT = retries.Outcome("sent")
 
 
 def deliver(claim: Claim) -> str:
@@ -62,28 +62,28 @@ def deliver(claim: Claim) -> str:
         # Gone or taken over; but a claim canceled meanwhile still holds its lane.
         with db.borrowed():
             return gate.ask(claim, None).verdict
-    if work.adapter.is_slow_to_prepare(work.outgoing) and (refusal := _prepare(work)) is not None:
+    if work.adapter.is_slow_to_prepare(work.outgoing) and (refusal := prepare(work)) is not None:
         return refusal
     try:
         with db.borrowed():
             answer = gate.ask(claim, work.outgoing.provider_id)
-    except _LOST as error:
+    except LOST as error:
         log.warning("the gate's answer for %s was lost: %s", claim.message_id, type(error).__name__)
-        _take_back(claim)
+        take_back(claim)
         return "gate_lost"
     if answer.verdict is not Verdict.GO:
         return answer.verdict
     reach(Point.AFTER_GATE_COMMIT)
-    result = _send(work, answer)
+    result = send(work, answer)
     reach(Point.BEFORE_SETTLE_COMMIT)
     settle(claim, answer.attempt, result)
     reach(Point.AFTER_SETTLE)
-    if _opens_breaker(work, result):
-        _tell_held(claim)
+    if opens_breaker(work, result):
+        tell_held(claim)
     return result.outcome.result
 
 
-def _load(claim: Claim) -> _Work | None:
+def _load(claim: Claim) -> Work | None:
     found = db.engine(_LOAD, [claim.message_id, claim.lease, claim.organization_id])
     if not found:
         return None
@@ -100,10 +100,10 @@ def _load(claim: Claim) -> _Work | None:
         # What a person has sent again keeps its id: WhatsApp shows a message once.
         provider_id=ours and (known_id or ours),
     )
-    return _Work(claim, adapter, outgoing, faults, failures)
+    return Work(claim, adapter, outgoing, faults, failures)
 
 
-def _prepare(work: _Work) -> str | None:
+def prepare(work: Work) -> str | None:
     """What is slow comes after a read-only verdict: who opted out sees no "typing…" either.
 
     Where it fails, the message goes through no gate: the claim ends with its lease.
@@ -121,7 +121,7 @@ def _prepare(work: _Work) -> str | None:
     return None
 
 
-def _send(work: _Work, answer: gate.Answer) -> _Result:
+def send(work: Work, answer: gate.Answer) -> Result:
     outgoing = replace(work.outgoing, attempt=answer.attempt)
     start_by = answer.asked_at + settings.FIRST_BYTE_SECONDS
     try:
@@ -139,33 +139,33 @@ def _send(work: _Work, answer: gate.Answer) -> _Result:
             jitter=random.random(),  # noqa: S311 - a spread, not a secret
         )
         log.info("message %s attempt %s: %s (%s)", outgoing.message_id, answer.attempt, outcome.result, error.code)
-        return _Result(outcome, None, error.code, error.detail)
+        return Result(outcome, None, error.code, error.detail)
     except Exception as error:
         # Nobody knows how far it came, so it is in doubt.
         log.exception("the adapter broke at message %s", outgoing.message_id)
-        return _Result(retries.Outcome("unknown"), None, "adapter_error", type(error).__name__)
+        return Result(retries.Outcome("unknown"), None, "adapter_error", type(error).__name__)
     reach(Point.AFTER_ANSWER_READ)
-    return _Result(_SENT, provider_id)
+    return Result(SENT, provider_id)
 
 
-def settle(claim: Claim, attempt: int, result: _Result) -> None:
+def settle(claim: Claim, attempt: int, result: Result) -> None:
     """Write what became of an attempt; retried while the database is away, then left to the evidence."""
-    if not _insist(lambda: _settle(claim, attempt, result)):
+    if not insist(lambda: _settle(claim, attempt, result)):
         log.error("message %s attempt %s was not settled", claim.message_id, attempt)
 
 
-def _opens_breaker(work: _Work, result: _Result) -> bool:
+def opens_breaker(work: Work, result: Result) -> bool:
     """Whether this failure is the one that holds the lane (SQL: engine_settle)."""
     failed = result.outcome.result == "unknown" or result.outcome.lane_wait > 0
     return failed and work.failures + 1 >= rules.BREAKER_FAILURES
 
 
-def _tell_held(claim: Claim) -> None:
+def tell_held(claim: Claim) -> None:
     log.warning("lane %s is held: its gateway fails", claim.channel_id)
-    _insist(lambda: services.record_hold(claim.channel_id, rules.BREAKER_HOLD, now=db.database_now()))
+    insist(lambda: services.record_hold(claim.channel_id, rules.BREAKER_HOLD, now=db.database_now()))
 
 
-def _insist(statement: Callable[[], None]) -> bool:
+def insist(statement: Callable[[], None]) -> bool:
     """Run a repeatable statement until the database answers, for as long as the lease allows."""
     give_up = time.monotonic() + gate.SETTLE_SECONDS
     pause = 0.1
@@ -173,7 +173,7 @@ def _insist(statement: Callable[[], None]) -> bool:
         try:
             with db.borrowed():
                 statement()
-        except _LOST as error:
+        except LOST as error:
             log.warning("the database is away: %s", type(error).__name__)
             time.sleep(pause)
             pause = min(pause * 2, 2.0)
@@ -182,7 +182,7 @@ def _insist(statement: Callable[[], None]) -> bool:
     return False
 
 
-def _settle(claim: Claim, attempt: int, result: _Result) -> None:
+def _settle(claim: Claim, attempt: int, result: Result) -> None:
     outcome = result.outcome
     if outcome.result == "failed":
         # One transaction with its word in the timeline; every other outcome is one statement.
@@ -193,7 +193,7 @@ def _settle(claim: Claim, attempt: int, result: _Result) -> None:
     _write(claim, attempt, result)
 
 
-def _write(claim: Claim, attempt: int, result: _Result) -> str:
+def _write(claim: Claim, attempt: int, result: Result) -> str:
     """The status in which the message is left."""
     outcome = result.outcome
     ((status,),) = db.engine(
@@ -216,12 +216,12 @@ def _write(claim: Claim, attempt: int, result: _Result) -> str:
     return str(status)
 
 
-def _take_back(claim: Claim) -> None:
+def take_back(claim: Claim) -> None:
     """Settle as not sent what a lost gate may have recorded as leaving."""
-    result = _Result(retries.Outcome("not_sent", lane_wait=rules.LANE_WAIT_BASE_SECONDS), None, "gate_lost")
+    result = Result(retries.Outcome("not_sent", lane_wait=rules.LANE_WAIT_BASE_SECONDS), None, "gate_lost")
 
     def take_back() -> None:
         for (attempt,) in db.rows(_UNBEGUN, [claim.message_id, claim.lease]):
             _settle(claim, attempt, result)
 
-    _insist(take_back)
+    insist(take_back)

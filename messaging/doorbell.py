@@ -6,6 +6,7 @@ import functools
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 import redis
@@ -14,11 +15,12 @@ from django.conf import settings
 from kombu.exceptions import OperationalError as BrokerError
 from redis.exceptions import RedisError
 
-from messaging.lanes import Claim
+from messaging.lanes import Claim, Slice
 
 log = logging.getLogger(__name__)
 
 SEND = "messaging.tasks.send_message"
+SEND_SLICE = "messaging.tasks.send_messages"
 APPLY = "messaging.tasks.apply_events"
 # Rings for one organization until an applier answers become one: it takes all that is there. It begins a moment later,
 # since acks come one by one, and a set of them costs little more than one.
@@ -29,27 +31,54 @@ _rung_until: dict[UUID, float] = {}
 _UNREACHABLE = (BrokerError, RedisError, OSError)
 
 
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """One task to be rung for."""
+
+    task: str
+    arguments: tuple[object, ...]
+    organization_id: UUID
+
+
 def ring_send(claims: Sequence[Claim]) -> bool:
     """Ring for claimed messages, in one pipeline; False where the broker can't be reached.
 
     A ring is worthless once its lease is over, so it expires with it.
     """
-    if not claims:
+    return _ring(
+        [
+            Ring(SEND, (str(claim.message_id), str(claim.channel_id), claim.lease), claim.organization_id)
+            for claim in claims
+        ]
+    )
+
+
+def ring_slices(slices: Sequence[Slice]) -> bool:
+    """The same for slices: one ring each."""
+    rings = [
+        Ring(SEND_SLICE, ([str(key) for key in one.message_ids], str(one.channel_id), one.lease), one.organization_id)
+        for one in slices
+    ]
+    return _ring(rings)
+
+
+def _ring(rings: Sequence[Ring]) -> bool:
+    if not rings:
         return True
     try:
         with current_app.producer_pool.acquire(block=True) as producer, producer.batch():  # type: ignore[attr-defined]
-            for claim in claims:
+            for ring in rings:
                 current_app.send_task(
-                    SEND,
-                    args=(str(claim.message_id), str(claim.channel_id), claim.lease),
-                    kwargs={"organization_id": str(claim.organization_id)},
+                    ring.task,
+                    args=ring.arguments,
+                    kwargs={"organization_id": str(ring.organization_id)},
                     queue="send",
                     expires=settings.CLAIM_LEASE_SECONDS,
                     producer=producer,
                     ignore_result=True,
                 )
     except _UNREACHABLE as error:
-        log.warning("the broker is away, %s claims wait for their lease: %s", len(claims), type(error).__name__)
+        log.warning("the broker is away, %s claims wait for their lease: %s", len(rings), type(error).__name__)
         return False
     return True
 

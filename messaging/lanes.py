@@ -10,7 +10,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import transaction
 
-from messaging import db, history, policy, rules
+from messaging import adapters, db, history, policy, rules
 from messaging.faults import Point, reach
 from messaging.models import Channel
 from permissions.ids import new_id
@@ -36,10 +36,16 @@ ON CONFLICT (channel_id, began_at) DO NOTHING
 _FIGURES = [field.name for field in fields(policy.Figures)]
 _SET_FIGURES = f"""
 UPDATE lanes SET used = CASE WHEN day_ends_at <= clock_timestamp() THEN 0 ELSE used END,
-    used_new = CASE WHEN day_ends_at <= clock_timestamp() THEN 0 ELSE used_new END,
+    used_new = CASE WHEN day_ends_at <= clock_timestamp() THEN 0 ELSE used_new END, rate = %(rate)s,
     ({", ".join(_FIGURES)}) = ({", ".join(f"%({name})s" for name in _FIGURES)})
 WHERE channel_id = %(channel)s
 """  # noqa: S608 - columns named by the policy
+# Of what a provider takes of a number; what it counts as a second begins when it likes.
+_SHARE_OF_RATE = 0.9
+
+
+# So long after its first the last of a slice leaves; with what a gate may put it off, within FIRST_BYTE_SECONDS.
+SLICE_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,19 @@ class Claim:
     channel_id: UUID
     lease: int
     organization_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """Messages of one lane that is not serial, in order, taken under one lease."""
+
+    message_ids: tuple[UUID, ...]
+    channel_id: UUID
+    lease: int
+    organization_id: UUID
+
+    def claim(self, message_id: UUID) -> Claim:
+        return Claim(message_id, self.channel_id, self.lease, self.organization_id)
 
 
 def create(channel_id: UUID) -> None:
@@ -73,6 +92,21 @@ def claim(*, limit: int) -> list[Claim]:
     return [Claim(*row) for row in taken]
 
 
+def reserve(*, limit: int) -> list[Slice]:
+    """Take a slice of each of up to ``limit`` due lanes that are not serial, and commit that."""
+    if limit <= 0:
+        return []
+    taken = db.engine(
+        "SELECT channel_id, organization_id, lease, messages FROM engine_reserve(%s, %s)", [limit, SLICE_SECONDS]
+    )
+    if taken:
+        reach(Point.AFTER_CLAIM_COMMIT)
+    return [
+        Slice(tuple(messages), channel_id, lease, organization_id)
+        for channel_id, organization_id, lease, messages in taken
+    ]
+
+
 def _most_in_flight() -> int:
     """Of what the workers can do at once, a quarter is left for whoever comes next."""
     return max(settings.SEND_THREADS * 3 // 4, 1)
@@ -80,7 +114,7 @@ def _most_in_flight() -> int:
 
 def free_overdue(*, limit: int = 500) -> int:
     """Free the lanes whose lease is over; how many."""
-    ((freed,),) = db.engine("SELECT engine_free(%s)", [limit])
+    ((freed,),) = db.engine("SELECT engine_free(%s, %s)", [limit, settings.CLAIM_LEASE_SECONDS])
     return int(freed)
 
 
@@ -170,6 +204,11 @@ def _failures_after(code: str) -> int:
     return rules.BREAKER_FAILURES - 1 if code == rules.BREAKER_HOLD else 0
 
 
+def _rate(channel: Channel) -> float | None:
+    rate = adapters.for_kind(channel.kind).rate_of(channel.pk)
+    return None if rate is None else rate * _SHARE_OF_RATE
+
+
 def refresh_figures(channel_id: UUID) -> None:
     """Have the policy compute the lane's figures, under the lane's lock and by the database's clock."""
     with transaction.atomic():
@@ -183,4 +222,4 @@ def refresh_figures(channel_id: UUID) -> None:
             pace_scale=settings.PACE_SCALE,
         )
         db.rows(_KEEP_DAY, {"channel": channel_id, "id": new_id()})
-        db.rows(_SET_FIGURES, {**asdict(figures), "channel": channel_id})
+        db.rows(_SET_FIGURES, {**asdict(figures), "channel": channel_id, "rate": _rate(channel)})

@@ -8,8 +8,8 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from messaging import apply, cron, delivery, doorbell
-from messaging.lanes import Claim
+from messaging import apply, cron, delivery, doorbell, slices
+from messaging.lanes import Claim, Slice
 from permissions.tasks import BeatTask
 
 
@@ -17,6 +17,12 @@ from permissions.tasks import BeatTask
 @shared_task(name=doorbell.SEND, rate_limit=settings.SEND_WORKER_RATE)
 def send_message(message_id: str, channel_id: str, lease: int, *, organization_id: str) -> None:
     delivery.deliver(Claim(UUID(message_id), UUID(channel_id), lease, UUID(organization_id)))
+
+
+@shared_task(name=doorbell.SEND_SLICE, rate_limit=settings.SEND_WORKER_RATE)
+def send_messages(message_ids: list[str], channel_id: str, lease: int, *, organization_id: str) -> None:
+    keys = tuple(map(UUID, message_ids))
+    slices.deliver(Slice(keys, UUID(channel_id), lease, UUID(organization_id)))
 
 
 @shared_task(name=doorbell.APPLY)

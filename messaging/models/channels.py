@@ -68,6 +68,8 @@ class Lane(models.Model):
     any_at = models.DateTimeField()
     broadcast_at = models.DateTimeField()
     # Figures of messaging.policy, in seconds and messages.
+    # Messages a second where the channel is not serial (engine_reserve); null: one in flight.
+    rate = models.FloatField(null=True)
     gap = models.FloatField()
     gap_jitter = models.FloatField()
     broadcast_gap = models.FloatField()

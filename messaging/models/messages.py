@@ -120,6 +120,8 @@ class Message(TenantModel):
             ),
             # Few rows: how often a number's messages fail.
             models.Index(fields=["channel", "updated_at"], condition=models.Q(status="failed"), name="messages_failed"),
+            # What the slices of lanes that are not serial have in flight before the gate.
+            models.Index(fields=["channel"], condition=models.Q(status="claimed"), name="messages_claimed"),
             # Counters are read from it alone; what row security asks is a condition of the index, not of each row.
             models.Index(fields=["stream", "organization", "status", "channel"], name="messages_by_stream"),
             # What a stream has already begun for a person.

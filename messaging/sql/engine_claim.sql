@@ -10,7 +10,7 @@ BEGIN
   -- A moment and not the clock itself, which no index can be asked for.
   t := clock_timestamp();
   SELECT greatest(p_most / greatest(count(DISTINCT organization_id), 1), 1) INTO share
-    FROM lanes WHERE busy_message IS NOT NULL OR next_at <= t;
+    FROM lanes WHERE busy_message IS NOT NULL OR next_at <= t AND rate IS NULL;
   SELECT array_agg(locked.channel_id) INTO due FROM (
     SELECT l.channel_id FROM lanes l JOIN (
       SELECT channel_id, next_at, place FROM (
@@ -20,7 +20,7 @@ BEGIN
             SELECT organization_id, count(*) AS number FROM lanes WHERE busy_message IS NOT NULL
             GROUP BY organization_id
           ) AS b USING (organization_id)
-          WHERE d.next_at <= t AND d.busy_message IS NULL
+          WHERE d.next_at <= t AND d.busy_message IS NULL AND d.rate IS NULL
       ) AS placed WHERE place <= share ORDER BY place, next_at LIMIT p_limit
     ) AS candidates USING (channel_id)
     WHERE l.next_at <= t AND l.busy_message IS NULL

@@ -1,6 +1,6 @@
 -- Leases that are over: the lane is free whatever its message's state; a claim never begun is queued again
 -- (or canceled with its stream), a begun one waits on for evidence. Gaps as a settle sets them.
-CREATE FUNCTION engine_free(p_limit integer) RETURNS integer
+CREATE FUNCTION engine_free(p_limit integer, p_lease_seconds double precision DEFAULT 20) RETURNS integer
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE l lanes; t timestamptz; freed integer := 0; kind integer;
 BEGIN
@@ -24,6 +24,20 @@ BEGIN
                             ELSE broadcast_at END,
         next_at = greatest(any_at, t)
       WHERE channel_id = l.channel_id;
+    freed := freed + 1;
+  END LOOP;
+  -- Lanes with a rate are never busy: the leases of their claims are counted from the claim.
+  FOR l IN SELECT * FROM lanes WHERE rate IS NOT NULL AND EXISTS (
+             SELECT 1 FROM messages m WHERE m.channel_id = lanes.channel_id AND m.status = 'claimed'
+               AND m.updated_at < clock_timestamp() - make_interval(secs => p_lease_seconds))
+           ORDER BY channel_id LIMIT p_limit FOR UPDATE SKIP LOCKED LOOP
+    t := clock_timestamp();
+    UPDATE messages m SET lease = NULL, updated_at = t,
+        status = CASE WHEN EXISTS (SELECT 1 FROM streams s WHERE s.id = m.stream_id AND s.state = 'canceled')
+                      THEN 'canceled' ELSE 'queued' END
+      WHERE m.id IN (SELECT id FROM messages WHERE channel_id = l.channel_id AND status = 'claimed'
+          AND updated_at < t - make_interval(secs => p_lease_seconds) ORDER BY id FOR UPDATE);
+    UPDATE lanes SET next_at = t WHERE channel_id = l.channel_id;
     freed := freed + 1;
   END LOOP;
   RETURN freed;

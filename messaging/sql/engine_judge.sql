@@ -24,7 +24,8 @@ BEGIN
            OR other.status = 'failed' AND other.error_sent = 'maybe'));
   leaves_by := t + make_interval(secs => p_send_ttl);
 
-  IF l.lease IS DISTINCT FROM p_lease OR l.busy_message IS DISTINCT FROM p_message
+  -- A lane with a rate has many in flight, each under the lease of its slice.
+  IF l.rate IS NULL AND (l.lease IS DISTINCT FROM p_lease OR l.busy_message IS DISTINCT FROM p_message)
      OR m.status IS DISTINCT FROM 'claimed' OR m.lease IS DISTINCT FROM p_lease THEN
     verdict := 'stale'; code := 'stale';
   ELSIF s.state IN ('canceled', 'ended') THEN
@@ -63,9 +64,9 @@ BEGIN
     verdict := 'message_later'; code := 'channel_restricted'; until_at := l.restricted_until;
   ELSIF m.priority > 0 AND is_new AND l.used_new >= l.cap_new THEN
     verdict := 'message_later'; code := 'new_people_limit'; until_at := l.day_ends_at;
-  ELSIF l.any_at > t THEN
+  ELSIF l.rate IS NULL AND l.any_at > t THEN
     verdict := 'lane_later'; code := 'pace'; until_at := l.any_at;
-  ELSIF m.priority = 2 AND l.broadcast_at > t THEN
+  ELSIF l.rate IS NULL AND m.priority = 2 AND l.broadcast_at > t THEN
     verdict := 'lane_later'; code := 'pace'; until_at := l.broadcast_at;
   ELSE
     verdict := 'go'; code := '';

@@ -13,7 +13,8 @@ BEGIN
     FROM messages WHERE id = p_message FOR UPDATE;
   t := clock_timestamp();
   result := m.status;
-  own := l.lease = p_lease AND l.busy_message = p_message;
+  -- What a failure says of a lane with a rate, each of its messages in flight says.
+  own := l.rate IS NOT NULL OR l.lease = p_lease AND l.busy_message = p_message;
 
   IF p_outcome = 'sent' THEN
     result := engine_evidence(p_message, p_channel, p_provider_id, p_attempt, 3, t);

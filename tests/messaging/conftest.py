@@ -30,8 +30,12 @@ class ScriptedAdapter:
     on_find: Callable[[Outgoing], Found | None] = lambda _outgoing: None
     on_prepare: Callable[[Outgoing], None] | None = None
     takes_ids: bool = True
+    rate: float | None = None
     carries_ban_risk: bool = True
     error_codes: frozenset[str] = frozenset({"waha_rejected"})
+
+    def rate_of(self, channel_id: UUID) -> float | None:
+        return self.rate
 
     def new_provider_id(self, channel_id: UUID) -> str | None:
         return f"3EB0{new_id().hex[-18:].upper()}" if self.takes_ids else None

@@ -169,7 +169,7 @@ class Chart(RuleBasedStateMachine):
         ]
         before = Message.unscoped.get(pk=hand.claim.message_id)
         for _ in range(times):
-            result = delivery._Result(OUTCOMES[word], known[0] if sent and known else None, "" if sent else word)
+            result = delivery.Result(OUTCOMES[word], known[0] if sent and known else None, "" if sent else word)
             delivery.settle(hand.claim, hand.attempt, result)
         after = Message.unscoped.get(pk=hand.claim.message_id)
         if not sent and before.attempt > hand.attempt:
