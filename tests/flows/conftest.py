@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import psycopg
+import pytest
 import requests
 
 from broadcast_project.demo import play
@@ -75,6 +76,14 @@ class Flow:
         """Look into the stage's database, whose tables the test's own Django does not use."""
         with psycopg.connect(self.stage.env["DATABASE_URL"], autocommit=True) as connection:
             return connection.execute(statement, parameters).fetchall()
+
+
+@pytest.fixture(autouse=True)
+def proven(request: pytest.FixtureRequest) -> Iterator[None]:
+    """After each flow the rows must prove each promise of the engine (``manage.py verify_broadcast``)."""
+    yield
+    job: Flow = request.getfixturevalue("job")
+    assert job.stage.manage("verify_broadcast", "--all").endswith("no breach\n")
 
 
 def least_gap(book: list[dict[str, Any]]) -> float:

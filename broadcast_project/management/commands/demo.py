@@ -64,6 +64,8 @@ class Command(BaseCommand):
         for state in play.watch(api, simulator, answer["broadcast_id"], time.sleep):
             self._show(state)
         self._summarise(api, simulator, state, since, seeded["reachable"])
+        # Raises where a row breaks a promise.
+        self.stdout.write("  the rows: " + stage.manage("verify_broadcast", state["id"]).splitlines()[-1])
         self.stdout.write(f"\nRepeat it:\n{play.curl(stage.url, seeded['key'], request)}\n")
         if not options["once"]:
             self.stdout.write("\nServing until Ctrl-C.")
