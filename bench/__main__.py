@@ -33,7 +33,9 @@ UNPACED = {
     "DISPATCH_TICK_SECONDS": "0.02",
     "LOG_LEVEL": "ERROR",
 }
-_WITH_PROCESSES = {"engine"}
+# With the adapters of bench.adapters: numbers of theirs are made without pairing a phone.
+_PLAIN = {"DJANGO_SETTINGS_MODULE": "bench.numbers_settings"}
+_WITH_PROCESSES: dict[str, dict[str, str]] = {"engine": {}, "slices": _PLAIN}
 _AT_ONCE = 16
 
 
@@ -65,9 +67,10 @@ def _environments(options: Options) -> Iterator[tuple[str, Mapping[str, str]]]:
         with _services() as environment:
             for name in alone:
                 yield name, environment
-    if rest := [name for name in options.parts if name in _WITH_PROCESSES]:
-        with Stage(name="bench", log=_remember, settings=UNPACED, simulator=_SIMULATOR) as stage:
-            for name in rest:
+    for name in options.parts:
+        if name in _WITH_PROCESSES:
+            settings = UNPACED | _WITH_PROCESSES[name]
+            with Stage(name="bench", log=_remember, settings=settings, simulator=_SIMULATOR) as stage:
                 yield name, stage.env
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-PARTS = ("freeze", "joining", "counters", "feeding", "intake", "isolation", "engine")
+PARTS = ("freeze", "joining", "counters", "feeding", "intake", "isolation", "engine", "slices")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ import functools
 import logging
 import os
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 # What is done meanwhile is settled together, so often.
 _SETTLE_EVERY_SECONDS = 0.25
+_AT_ONCE_PER_THREAD = 2
 _MOST_AHEAD_SECONDS = 1.0
 _LOAD = "SELECT message_id, kind, type, address, body, faults, failures FROM engine_load_slice(%s, %s, %s)"
 _GATE = "SELECT message_id, verdict, code, attempt, starts_in FROM engine_gate_slice(%s, %s, %s, %s, %s, %s, %s)"
@@ -59,24 +60,18 @@ def deliver(slice_: Slice) -> Counter[str]:
     words: Counter[str] = Counter()
     with db.borrowed():
         loaded = _load(slice_)
-    works = [work for work in loaded if _is_ready(work, words)]
-    if not works:
-        return words
-    try:
-        turns = _pass_gate(slice_, works, words)
-    except delivery.LOST as error:
-        log.warning("the gate's answer for a slice of %s was lost: %s", slice_.channel_id, type(error).__name__)
-        for work in works:
-            delivery.take_back(work.claim)
-        words["gate_lost"] += len(works)
-        return words
-    if turns:
-        reach(Point.AFTER_GATE_COMMIT)
-    for done in _sent(turns):
-        reach(Point.BEFORE_SETTLE_COMMIT)
-        _settle(slice_, done)
-        reach(Point.AFTER_SETTLE)
-        words.update(one.result.outcome.result for one in done)
+    waiting = deque(work for work in loaded if _is_ready(work, words))
+    pool, under_way = _pool(os.getpid()), dict[Future[Result], _Turn]()
+    most = _AT_ONCE_PER_THREAD * settings.SLICE_THREADS
+    while waiting or under_way:
+        # Gated a little ahead of the threads, and as soon as half of that is done: what waits for a thread past its
+        # gate for two seconds is not sent.
+        if waiting and len(under_way) <= most // 2:
+            works = [waiting.popleft() for _ in range(min(most - len(under_way), len(waiting)))]
+            turns = _gated(slice_, works, words)
+            under_way |= {pool.submit(copy_context().run, _send, turn): turn for turn in turns}
+        enough = most // 2 if waiting else 0
+        _settle(slice_, _collected(under_way, enough), words)
     return words
 
 
@@ -106,6 +101,21 @@ def _is_ready(work: Work, words: Counter[str]) -> bool:
     if refusal is not None:
         words[refusal] += 1
     return refusal is None
+
+
+def _gated(slice_: Slice, works: Sequence[Work], words: Counter[str]) -> list[_Turn]:
+    """The turns of those that may leave; nothing where the gate's answer was lost, whatever it recorded."""
+    try:
+        turns = _pass_gate(slice_, works, words)
+    except delivery.LOST as error:
+        log.warning("the gate's answer for a slice of %s was lost: %s", slice_.channel_id, type(error).__name__)
+        for work in works:
+            delivery.take_back(work.claim)
+        words["gate_lost"] += len(works)
+        return []
+    if turns:
+        reach(Point.AFTER_GATE_COMMIT)
+    return turns
 
 
 def _pass_gate(slice_: Slice, works: Sequence[Work], words: Counter[str]) -> list[_Turn]:
@@ -145,19 +155,14 @@ def _ask(
     return asked_at, answers
 
 
-def _sent(turns: Sequence[_Turn]) -> Iterator[list[_Done]]:
-    """Each turn sent at its time; what is done, in lots, as it comes."""
-    pool = _pool(os.getpid())
-    open_: Mapping[Future[Result], _Turn] = {pool.submit(copy_context().run, _send, turn): turn for turn in turns}
-    left = set(open_)
-    while left:
-        give_up = time.monotonic() + _SETTLE_EVERY_SECONDS
-        done: set[Future[Result]] = set()
-        while left and (now := time.monotonic()) < give_up:
-            ready, left = wait(left, timeout=give_up - now, return_when=FIRST_COMPLETED)
-            done |= ready
-        if done:
-            yield [_Done(open_[future], future.result()) for future in done]
+def _collected(under_way: dict[Future[Result], _Turn], enough: int) -> list[_Done]:
+    """Take out what is done, after a while or as soon as no more than ``enough`` are left."""
+    give_up = time.monotonic() + _SETTLE_EVERY_SECONDS
+    collected: list[_Done] = []
+    while len(under_way) > enough and (now := time.monotonic()) < give_up:
+        ready, _ = wait(under_way, timeout=give_up - now, return_when=FIRST_COMPLETED)
+        collected += [_Done(under_way.pop(future), future.result()) for future in ready]
+    return collected
 
 
 def _send(turn: _Turn) -> Result:
@@ -166,7 +171,10 @@ def _send(turn: _Turn) -> Result:
     return delivery.send(turn.work, turn.answer)
 
 
-def _settle(slice_: Slice, done: Sequence[_Done]) -> None:
+def _settle(slice_: Slice, done: Sequence[_Done], words: Counter[str]) -> None:
+    if not done:
+        return
+    reach(Point.BEFORE_SETTLE_COMMIT)
     accepted = [one for one in done if one.result.outcome.result == delivery.SENT.result]
 
     def settle() -> None:
@@ -188,6 +196,8 @@ def _settle(slice_: Slice, done: Sequence[_Done]) -> None:
             delivery.settle(work.claim, one.turn.answer.attempt, one.result)
             if delivery.opens_breaker(work, one.result):
                 delivery.tell_held(work.claim)
+    reach(Point.AFTER_SETTLE)
+    words.update(one.result.outcome.result for one in done)
 
 
 @functools.cache

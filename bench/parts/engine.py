@@ -53,7 +53,7 @@ _REACHED = (Message.Status.DELIVERED, Message.Status.READ, Message.Status.PLAYED
 
 
 @dataclass
-class _Contender:
+class Contender:
     """One way of sending, its runs so far, and the processor time they took."""
 
     name: str
@@ -99,12 +99,12 @@ def run(options: Options) -> list[Figure]:
     subprocess.run([sys.executable, "-m", "bench.usual.tables"], check=True)
     ours = _Product(options, simulator)
     for name in ("bare", "usual"):
-        _pair_plain(simulator, name)
-    make = {"product": ours.send, "bare": _send_bare, "usual": _send_usual}
-    contenders = {name: _Contender(name, send, simulator, options.messages) for name, send in make.items()}
-    with _usual_worker():
+        pair_plain(simulator, name)
+    make = {"product": ours.send, "bare": send_bare, "usual": send_usual}
+    contenders = {name: Contender(name, send, simulator, options.messages) for name, send in make.items()}
+    with usual_worker():
         rates = by_turns(options.rounds, {name: contender.run for name, contender in contenders.items()})
-        limited = _Contender("limited", _send_limited, simulator, options.messages)
+        limited = Contender("limited", _send_limited, simulator, options.messages)
         limited_rate = limited.run()
     checked = {name: contender.check() for name, contender in contenders.items()}
     ours.check()
@@ -221,7 +221,7 @@ def _connect(simulator: Client, place: int, session: ChannelSession) -> None:
         time.sleep(0.1)
 
 
-def _pair_plain(simulator: Client, name: str) -> None:
+def pair_plain(simulator: Client, name: str) -> None:
     """A session without webhooks, for those that listen to none."""
     _waha("POST", "/api/sessions", {"name": name, "start": True, "config": {}})
     _scan(simulator, name, f"5511960000{len(name):03}")
@@ -261,7 +261,7 @@ def _waha(method: str, path: str, body: Mapping[str, Any] | None = None) -> requ
 _local = threading.local()
 
 
-def _send_bare(first: int, number: int) -> None:
+def send_bare(first: int, number: int) -> None:
     """Nothing but the posts: what no design that uses requests can pass."""
 
     def post(phone: int) -> None:
@@ -276,7 +276,7 @@ def _send_bare(first: int, number: int) -> None:
         list(pool.map(post, range(first, first + number)))
 
 
-def _send_usual(first: int, number: int) -> None:
+def send_usual(first: int, number: int) -> None:
     _run_usual("usual.send", first, number, _PATIENCE_SECONDS)
 
 
@@ -291,7 +291,7 @@ def _run_usual(task: str, first: int, number: int, seconds: float) -> None:
 
 
 @contextmanager
-def _usual_worker() -> Iterator[None]:
+def usual_worker() -> Iterator[None]:
     """A worker as wide as the product's; what it left in its queue goes with it."""
     options = ["worker", "-P", "threads", "-c", str(_THREADS), "--loglevel", "ERROR"]
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat"]

@@ -13,7 +13,7 @@ import pytest
 
 from bench import figures, machine, options
 from bench.figures import Figure, WrongResult
-from bench.parts.engine import _FIRST, _Contender
+from bench.parts.engine import _FIRST, Contender
 from bench.parts.freeze import _wanted
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,7 +82,7 @@ def test_who_got_nothing_or_twice_is_found_in_the_book(places: list[int], fault:
         {"chat_id": f"{_FIRST['product'] + place}@c.us", "acted_at": float(number)}
         for number, place in enumerate(places)
     ]
-    contender = _Contender("product", lambda first, number: None, _Book(book), 3)  # type: ignore[arg-type]
+    contender = Contender("product", lambda first, number: None, _Book(book), 3)  # type: ignore[arg-type]
     contender.run()
 
     if fault is None:
