@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from datetime import datetime
 from uuid import UUID
 
 from django.conf import settings
@@ -30,13 +30,13 @@ ON CONFLICT (channel_id) DO NOTHING
 _KEEP_DAY = """
 INSERT INTO lane_days (id, organization_id, channel_id, began_at, used, used_new)
 SELECT %(id)s, organization_id, channel_id, day_starts_at, used, used_new FROM lanes
-WHERE channel_id = %(channel)s AND day_ends_at <= clock_timestamp() AND used > 0
+WHERE channel_id = %(channel)s AND day_ends_at <= %(now)s AND used > 0
 ON CONFLICT (channel_id, began_at) DO NOTHING
 """
 _FIGURES = [field.name for field in fields(policy.Figures)]
 _SET_FIGURES = f"""
-UPDATE lanes SET used = CASE WHEN day_ends_at <= clock_timestamp() THEN 0 ELSE used END,
-    used_new = CASE WHEN day_ends_at <= clock_timestamp() THEN 0 ELSE used_new END, rate = %(rate)s,
+UPDATE lanes SET used = CASE WHEN day_ends_at <= %(now)s THEN 0 ELSE used END,
+    used_new = CASE WHEN day_ends_at <= %(now)s THEN 0 ELSE used_new END, rate = %(rate)s,
     ({", ".join(_FIGURES)}) = ({", ".join(f"%({name})s" for name in _FIGURES)})
 WHERE channel_id = %(channel)s
 """  # noqa: S608 - columns named by the policy
@@ -214,12 +214,24 @@ def refresh_figures(channel_id: UUID) -> None:
     with transaction.atomic():
         db.rows("SELECT 1 FROM lanes WHERE channel_id = %s FOR UPDATE", [channel_id])
         channel = Channel.unscoped.select_related("organization").get(pk=channel_id)
+        now = db.database_now()
         figures = policy.figures(
             history.facts_of(channel),
-            db.database_now(),
+            now,
             keep_open=settings.SEND_DEADLINE_SECONDS,
-            spread=random.random(),  # noqa: S311 - a spread, not a secret
+            spread=spread_of(channel_id),
             pace_scale=settings.PACE_SCALE,
         )
-        db.rows(_KEEP_DAY, {"channel": channel_id, "id": new_id()})
-        db.rows(_SET_FIGURES, {**asdict(figures), "channel": channel_id, "rate": _rate(channel)})
+        write_figures(channel_id, figures, now, rate=_rate(channel))
+
+
+def write_figures(channel_id: UUID, figures: policy.Figures, now: datetime, *, rate: float | None) -> None:
+    """Put the figures that hold at ``now`` on the lane, which is locked; a day that is over is kept and begun anew."""
+    values = {**asdict(figures), "channel": channel_id, "id": new_id(), "now": now, "rate": rate}
+    db.rows(_KEEP_DAY, values)
+    db.rows(_SET_FIGURES, values)
+
+
+def spread_of(channel_id: UUID) -> float:
+    """Each number has its own moment of the spread of openings, the same each day."""
+    return channel_id.int % 1000 / 1000

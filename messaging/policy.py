@@ -151,9 +151,7 @@ def window(
     if hours is not None:
         rules = replace(rules, opens=hours[0], closes=hours[1], sundays=True, holidays="")
     opens_at, closes_at = calendars.window(rules, ZoneInfo(facts.time_zone), now, keep_open)
-    if opens_at > now:
-        opens_at += timedelta(seconds=rules.opening_spread_seconds * spread)
-    return opens_at, closes_at
+    return opens_at + timedelta(seconds=rules.opening_spread_seconds * spread), closes_at
 
 
 def caps(facts: Facts, now: datetime) -> tuple[int, int]:

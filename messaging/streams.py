@@ -105,7 +105,7 @@ def create(
         created_at=now,
     )
     if hours is not None:
-        _set_hours(stream, now)
+        set_hours(stream, now)
     return stream
 
 
@@ -129,10 +129,10 @@ def refresh_hours_of(message_id: UUID) -> None:
             .first()
         )
         if stream is not None:
-            _set_hours(stream, db.database_now())
+            set_hours(stream, db.database_now())
 
 
-def _set_hours(stream: Stream, now: datetime) -> None:
+def set_hours(stream: Stream, now: datetime) -> None:
     """Figures of its own hours; those of the numbers, and their holidays, are the lanes'."""
     assert stream.window_opens is not None
     assert stream.window_closes is not None

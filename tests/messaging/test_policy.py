@@ -94,9 +94,9 @@ def test_openings_are_spread() -> None:
     now = local(SAO_PAULO, 2026, 12, 1, 3, 0)
     first, last = (figures(facts(), now, spread=spread).open_from for spread in (0.0, 0.99))
     assert timedelta(seconds=50) < last - first <= timedelta(seconds=60)
-    # One that is open already is not held up.
-    noon = local(SAO_PAULO, 2026, 12, 1, 12, 0)
-    assert figures(facts(), noon, spread=0.99).open_from == local(SAO_PAULO, 2026, 12, 1, 7, 0)
+    # A number that is looked at meanwhile keeps its moment.
+    late = local(SAO_PAULO, 2026, 12, 1, 7, 0) + timedelta(seconds=30)
+    assert figures(facts(), late, spread=0.99).open_from == last
 
 
 @pytest.mark.parametrize(
