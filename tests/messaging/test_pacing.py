@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from messaging import rules
+from messaging import db, rules
 from messaging.adapters import Outgoing
 from messaging.models import Message
 from tests import virtual_time
@@ -154,3 +154,12 @@ def test_who_opts_out_while_typing_is_seen_gets_nothing(lab: Lab, clock: Clock, 
     assert gateway.acts == []
     message.refresh_from_db()
     assert (message.status, message.error_code) == ("skipped", "contact_blocked")
+
+
+def test_a_hundred_take_160_seconds_wherever_in_a_deck_they_begin(lab: Lab) -> None:
+    """Ninety-nine gaps: nine whole decks, and the shortest cards that two others can deal in their place."""
+    decks = [sorted(db.row("SELECT engine_deck()")[0]) for _ in range(50)]
+    for first in range(10):
+        ends = min(sum(deck[:first]) for deck in decks) + min(sum(deck[: 9 - first]) for deck in decks)
+        whole = 9 * min(sum(deck) for deck in decks)
+        assert 99 * SINGLE.gap + SINGLE.jitter * (whole + ends) >= 160
