@@ -16,6 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/schema", reference.schema, name="api-schema"),
     path("api/v1/docs", reference.page, name="api-docs"),
     path("api/v1/", include("broadcasts.api.urls")),
+    path("api/v1/", include("messaging.api.urls")),
     path("", include("channels_waha.api.urls")),
     path("health", health.alive, name="health"),
     path("health/ready", health.ready, name="ready"),

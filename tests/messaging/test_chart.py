@@ -62,6 +62,7 @@ OUTCOMES = {
     "unknown": retries.Outcome("unknown"),
 }
 ANYONE = st.integers(0, 11)
+MOST = 8
 
 
 @dataclass
@@ -95,7 +96,7 @@ class World:
 
 
 class Chart(RuleBasedStateMachine):
-    """One lane, at most four messages of two streams and of none."""
+    """One lane, and a few messages of two streams and of none."""
 
     make_lab: Callable[..., Lab]
     number = itertools.count()
@@ -122,9 +123,12 @@ class Chart(RuleBasedStateMachine):
             transaction.set_rollback(True)
             self.run.__exit__(None, None, None)
 
-    def message(self, place: int) -> Message:
-        messages = self.world.messages
-        return Message.unscoped.get(pk=messages[place % len(messages)])
+    def message(self, place: int, *wanted: str) -> Message:
+        """One of them; of those in the wanted statuses where there are any."""
+        rows = {row.pk: row for row in Message.unscoped.filter(pk__in=self.world.messages)}
+        ordered = [rows[key] for key in self.world.messages]
+        candidates = [row for row in ordered if row.status in wanted] or ordered
+        return candidates[place % len(candidates)]
 
     def hand(self, place: int) -> Hand:
         return self.world.hands[place % len(self.world.hands)]
@@ -132,10 +136,23 @@ class Chart(RuleBasedStateMachine):
     def stream(self, place: int) -> Stream:
         return streams.lock(self.world.streams[place % 2].pk)
 
-    @rule()
-    def claim(self) -> None:
+    @rule(begins=st.booleans())
+    def claim(self, begins: bool) -> None:
         self.lab.rested()
-        self.world.hands += [Hand(claim) for claim in lanes.claim(limit=5)]
+        claims = lanes.claim(limit=5)
+        self.world.hands += [Hand(claim) for claim in claims]
+        if claims and begins:
+            self.holds()
+            self.pass_gate(len(self.world.hands) - 1)
+
+    @precondition(lambda self: len(self.world.messages) < MOST)
+    @rule(place=ANYONE)
+    def queue(self, place: int) -> None:
+        stream = self.stream(place)
+        if place % 3 == 0 or stream.state != Stream.State.RUNNING:
+            self.world.messages.append(self.lab.queue().pk)
+        else:
+            self.world.messages += [m.pk for m in self.lab.feed(stream, 1, after=len(self.world.messages))]
 
     @precondition(lambda self: self.world.hands)
     @rule(place=ANYONE)
@@ -214,26 +231,24 @@ class Chart(RuleBasedStateMachine):
     def found(self, outgoing: Outgoing, rank: int | None) -> Found | None:
         return Found(str(outgoing.provider_id), rank) if rank else None
 
-    @rule(place=ANYONE, move=st.sampled_from([streams.pause, streams.resume, streams.cancel, streams.end]))
-    def move(self, place: int, move: Callable[[Stream], Any]) -> None:
-        stream = self.stream(place)
-        if stream.state == Stream.State.CANCELED or (move is streams.end and streams.has_unfinished(stream)):
+    @rule(place=ANYONE, what=st.sampled_from(["pause", "resume", "cancel", "end", "expire", "block", "unblock"]))
+    def disturb(self, place: int, what: str) -> None:
+        if what == "expire":
+            Message.unscoped.filter(pk=self.message(place).pk).update(expires_at=db.database_now())
+            recovery.end_queued()
+        elif what in {"block", "unblock"}:
+            person = self.lab.person(place % len(self.world.messages))
+            type(person).unscoped.filter(pk=person.pk).update(is_blocked=what == "block")
+        else:
+            self.move(self.stream(place), what)
+
+    def move(self, stream: Stream, what: str) -> None:
+        if stream.state == Stream.State.CANCELED or (what == "end" and streams.has_unfinished(stream)):
             return
-        move(stream)
-
-    @rule(place=ANYONE)
-    def expire(self, place: int) -> None:
-        message = self.message(place)
-        Message.unscoped.filter(pk=message.pk).update(expires_at=db.database_now())
-
-    @rule()
-    def sweep(self) -> None:
-        recovery.end_queued()
-
-    @rule(place=st.integers(0, 2), is_blocked=st.booleans())
-    def opt_out(self, place: int, is_blocked: bool) -> None:
-        person = self.lab.person(place)
-        type(person).unscoped.filter(pk=person.pk).update(is_blocked=is_blocked)
+        moves: dict[str, Callable[[Stream], Any]] = {
+            "pause": streams.pause, "resume": streams.resume, "cancel": streams.cancel, "end": streams.end,
+        }  # fmt: skip
+        moves[what](stream)
 
     @rule(place=ANYONE)
     def retry_failed(self, place: int) -> None:
@@ -245,7 +260,7 @@ class Chart(RuleBasedStateMachine):
 
     @rule(place=ANYONE, accepts=st.booleans())
     def send_again(self, place: int, accepts: bool) -> None:
-        message, now = self.message(place), db.database_now()
+        message, now = self.message(place, "failed", "in_doubt"), db.database_now()
         canceled = message.stream_id and self.stream_of(message).state == Stream.State.CANCELED
         try:
             decisions.send_again(message.pk, accepts_duplicate=accepts, actor=events.SYSTEM, now=now)
@@ -262,7 +277,7 @@ class Chart(RuleBasedStateMachine):
 
     @rule(place=ANYONE)
     def assume_sent(self, place: int) -> None:
-        message = self.message(place)
+        message = self.message(place, "in_doubt")
         try:
             decisions.assume_sent(message.pk, actor=events.SYSTEM, now=db.database_now())
         except decisions.Undecidable:
