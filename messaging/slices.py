@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 _SETTLE_EVERY_SECONDS = 0.25
 _AT_ONCE_PER_THREAD = 2
 _MOST_AHEAD_SECONDS = 1.0
-_LOAD = "SELECT message_id, kind, type, address, body, faults, failures FROM engine_load_slice(%s, %s, %s)"
+_LOAD = "SELECT message_id, kind, type, address, body, faults, failures, known_id FROM engine_load_slice(%s, %s, %s)"
 _GATE = "SELECT message_id, verdict, code, attempt, starts_in FROM engine_gate_slice(%s, %s, %s, %s, %s, %s, %s)"
 _SETTLE = "SELECT engine_settle_slice(%s, %s, %s, %s)"
 
@@ -78,8 +78,9 @@ def deliver(slice_: Slice) -> Counter[str]:
 def _load(slice_: Slice) -> list[Work]:
     found = db.engine(_LOAD, [list(slice_.message_ids), slice_.lease, slice_.organization_id])
     works = []
-    for message_id, kind, type_, address, text, faults, failures in found:
+    for message_id, kind, type_, address, text, faults, failures, known_id in found:
         adapter = adapters.for_kind(kind)
+        ours = adapter.new_provider_id(slice_.channel_id)
         outgoing = Outgoing(
             message_id=message_id,
             channel_id=slice_.channel_id,
@@ -87,7 +88,7 @@ def _load(slice_: Slice) -> list[Work]:
             address=address,
             text=text,
             attempt=0,
-            provider_id=adapter.new_provider_id(slice_.channel_id),
+            provider_id=ours and (known_id or ours),
         )
         works.append(Work(slice_.claim(message_id), adapter, outgoing, faults, failures))
     return works

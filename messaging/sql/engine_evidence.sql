@@ -32,10 +32,13 @@ BEGIN
       delivered_at = coalesce(m.delivered_at, r.delivered_at), read_at = coalesce(m.read_at, r.read_at),
       lease = NULL, not_before = NULL, waiting_code = '', waiting_until = NULL,
       error_code = '', error_detail = '', error_sent = '', doubted = false, updated_at = t
-    WHERE m.id = p_message AND engine_rank(m.status, m.error_sent) < greatest(r.rank, p_rank);
-  -- An ack -1 that came before the answer has waited here for it.
-  UPDATE messages SET status = 'failed', error_sent = 'maybe', error_code = r.error_code
-    WHERE id = p_message AND status = 'sent' AND r.failed_at IS NOT NULL AND r.rank < 4;
+    WHERE m.id = p_message AND engine_rank(m.status, m.error_sent) < greatest(r.rank, p_rank)
+      AND (r.failed_at IS NULL OR greatest(r.rank, p_rank) >= 4);
+  -- An ack -1 that came before the answer has waited here for it. It says nothing of a later attempt.
+  UPDATE messages m SET status = 'failed', error_sent = 'maybe', error_code = r.error_code,
+      provider_id = coalesce(p_provider_id, m.provider_id), lease = NULL, updated_at = t
+    WHERE m.id = p_message AND m.status IN ('sending', 'sent', 'in_doubt') AND m.attempt = p_attempt
+      AND r.failed_at IS NOT NULL AND greatest(r.rank, p_rank) < 4;
   SELECT status INTO result FROM messages WHERE id = p_message;
   RETURN result;
 END $$;

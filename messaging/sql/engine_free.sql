@@ -33,8 +33,9 @@ BEGIN
            ORDER BY channel_id LIMIT p_limit FOR UPDATE SKIP LOCKED LOOP
     t := clock_timestamp();
     UPDATE messages m SET lease = NULL, updated_at = t,
-        status = CASE WHEN EXISTS (SELECT 1 FROM streams s WHERE s.id = m.stream_id AND s.state = 'canceled')
-                      THEN 'canceled' ELSE 'queued' END
+        status = CASE WHEN NOT EXISTS (SELECT 1 FROM streams s WHERE s.id = m.stream_id AND s.state = 'canceled')
+                      THEN 'queued' WHEN m.doubted THEN 'in_doubt' ELSE 'canceled' END,
+        error_sent = CASE WHEN m.doubted THEN 'maybe' ELSE m.error_sent END
       WHERE m.id IN (SELECT id FROM messages WHERE channel_id = l.channel_id AND status = 'claimed'
           AND updated_at < t - make_interval(secs => p_lease_seconds) ORDER BY id FOR UPDATE);
     UPDATE lanes SET next_at = t WHERE channel_id = l.channel_id;

@@ -59,7 +59,7 @@ BEGIN
 
   UPDATE messages msg SET status = 'sending', attempt = msg.attempt + 1, sending_at = t, is_new_person = g.is_new,
       provider_id = g.provider_id, waiting_code = '', waiting_until = NULL, error_code = '', error_detail = '',
-      error_sent = '', updated_at = t
+      error_sent = '', look_ups = 0, updated_at = t
     FROM unnest(p_messages, p_provider_ids, verdicts, new_ones) AS g (id, provider_id, verdict, is_new)
     WHERE msg.id = g.id AND g.verdict = 'go';
   INSERT INTO receipts (channel_id, provider_id, message_id, attempt, rank, error_code, created_at)
@@ -67,11 +67,15 @@ BEGIN
     FROM unnest(p_messages, p_provider_ids, verdicts) AS g (id, provider_id, verdict) JOIN messages msg ON msg.id = g.id
     WHERE g.verdict = 'go' AND g.provider_id IS NOT NULL ORDER BY g.provider_id
     ON CONFLICT (channel_id, provider_id) DO UPDATE
-      SET message_id = excluded.message_id, attempt = excluded.attempt;
+      -- A re-used id: as engine_gate.
+      SET message_id = excluded.message_id, attempt = excluded.attempt, failed_at = NULL, error_code = '',
+          rank = CASE WHEN receipts.failed_at IS NULL THEN receipts.rank ELSE 0 END;
   UPDATE messages msg SET lease = NULL, updated_at = t,
-      status = CASE WHEN g.verdict <> 'never' THEN 'queued' WHEN g.code = 'broadcast_canceled' THEN 'canceled'
+      status = CASE WHEN g.verdict <> 'never' THEN 'queued' WHEN msg.doubted THEN 'in_doubt' WHEN g.code = 'broadcast_canceled' THEN 'canceled'
                     WHEN g.code = 'expired' THEN 'expired' ELSE 'skipped' END,
-      error_code = CASE WHEN g.verdict = 'never' THEN g.code ELSE msg.error_code END,
+      error_sent = CASE WHEN g.verdict = 'never' AND msg.doubted THEN 'maybe' ELSE msg.error_sent END,
+      error_code = CASE WHEN g.verdict = 'never' AND msg.doubted THEN 'outcome_unknown'
+                        WHEN g.verdict = 'never' THEN g.code ELSE msg.error_code END,
       waiting_code = CASE WHEN g.verdict = 'never' THEN '' ELSE g.code END,
       waiting_until = CASE WHEN g.verdict = 'never' THEN NULL ELSE g.until_at END,
       not_before = CASE WHEN g.verdict = 'message_later' THEN g.until_at ELSE msg.not_before END

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from audience.models import Contact
+from events import services as events
 from events.models import Event
-from messaging import db, delivery, lanes, receipts, recovery, streams
+from messaging import db, decisions, delivery, lanes, receipts, recovery, streams
 from messaging.adapters import Ack, ChannelError, Echo, Fault, Found, Outgoing, Sent
 from messaging.models import Message, Receipt
 from permissions import ids
@@ -410,3 +411,19 @@ def test_each_failure_stands_in_the_timeline_once(lab: Lab) -> None:
     )
     recovery.doubt_unheard()
     assert timeline() == ["not_on_whatsapp", "ack_error", "outcome_unknown"]
+
+
+def test_evidence_of_a_failed_attempt_takes_no_retry_out(lab: Lab) -> None:
+    lab.queue()
+    message = deliver(lab)
+    first_id = str(message.provider_id)
+    receipts.apply_acks(lab.channel.pk, [ack(first_id, -1, "ack_error")])
+    decisions.send_again(message.pk, accepts_duplicate=True, actor=events.SYSTEM, now=db.database_now())
+    # An echo that comes late says "sent" of what is known to have failed since.
+    echo = Echo(first_id, message.address, message.text, db.database_now())
+    assert receipts.match_echo(lab.channel.pk, echo, [message.address])
+    message.refresh_from_db()
+    assert message.status == "queued"
+    receipts.apply_acks(lab.channel.pk, [ack(first_id, 4)])
+    message.refresh_from_db()
+    assert (message.status, message.doubted) == ("delivered", False)
