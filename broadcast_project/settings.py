@@ -248,6 +248,8 @@ LATE_START_HOURS = environment.positive("LATE_START_HOURS", 6)
 PACE_SCALE = environment.positive("PACE_SCALE", 1)
 BEAT_SECONDS = environment.counting("BEAT_SECONDS", 60)
 WEBHOOK_RETENTION_DAYS = environment.counting("WEBHOOK_RETENTION_DAYS", 90)
+# Who scrapes /metrics from elsewhere shows it; without one only this machine may.
+METRICS_TOKEN = environment.text("METRICS_TOKEN")
 # Tests of crashes kill the process at a named point: "after_gate_commit", or "after_gate_commit:3".
 FAULT_POINT = environment.text("FAULT_POINT")
 

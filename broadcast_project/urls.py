@@ -6,7 +6,7 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path
 from django.views.generic import RedirectView
 
-from broadcast_project import health
+from broadcast_project import health, metrics
 from permissions.api import reference
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -20,6 +20,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("channels_waha.api.urls")),
     path("health", health.alive, name="health"),
     path("health/ready", health.ready, name="ready"),
+    path("metrics", metrics.metrics, name="metrics"),
 ]
 
 handler400 = "permissions.api.fallbacks.bad_request"

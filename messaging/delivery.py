@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, transaction
 
-from messaging import adapters, db, failures, gate, retries, rules, services
+from messaging import adapters, db, failures, gate, retries, rules, services, tallies
 from messaging.adapters import ChannelAdapter, ChannelError, Fault, Outgoing, Sent
 from messaging.faults import Point, reach
 from messaging.gate import Verdict
@@ -77,6 +77,7 @@ def deliver(claim: Claim) -> str:
     result = send(work, answer)
     reach(Point.BEFORE_SETTLE_COMMIT)
     settle(claim, answer.attempt, result)
+    tallies.count(result.outcome.result)
     reach(Point.AFTER_SETTLE)
     if opens_breaker(work, result):
         tell_held(claim)

@@ -19,7 +19,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from messaging import adapters, db, delivery, lanes
+from messaging import adapters, db, delivery, lanes, tallies
 from messaging.adapters import Outgoing
 from messaging.delivery import Result, Work
 from messaging.faults import Point, reach
@@ -198,7 +198,9 @@ def _settle(slice_: Slice, done: Sequence[_Done], words: Counter[str]) -> None:
             if delivery.opens_breaker(work, one.result):
                 delivery.tell_held(work.claim)
     reach(Point.AFTER_SETTLE)
-    words.update(one.result.outcome.result for one in done)
+    outcomes = Counter(one.result.outcome.result for one in done)
+    words.update(outcomes)
+    tallies.count_all(outcomes)
 
 
 @functools.cache
