@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
+from functools import partial, reduce
 from uuid import UUID
 
 from django.conf import settings
@@ -25,6 +25,7 @@ from events import services as events
 from messaging import streams
 from messaging.faults import Point, reach
 from messaging.models import Lane, Stream
+from messaging.selectors import TALKED
 from messaging.streams import Page
 
 State = Recipient.State
@@ -33,11 +34,12 @@ _AT_ONCE = 200
 _LEAST_AHEAD = 2
 # Whole pages of people who are left out: so many in one transaction, the rest at the next turn.
 _MOST_PAGES = 20
+_NEW_PEOPLE_PAUSE = timedelta(minutes=5)
 
 _NEXT = """
 SELECT r.id, r.message_id, r.contact_id, r.phone, r.position, c.is_blocked, c.is_on_hold, {person}
 FROM broadcast_recipients r LEFT JOIN contacts c ON c.id = r.contact_id
-WHERE r.broadcast_id = %s AND r.channel_id = %s AND r.state = 'pending'
+WHERE r.broadcast_id = %s AND r.channel_id = %s AND r.state = 'pending' AND (%s OR {talked})
 ORDER BY r.position LIMIT %s
 """
 
@@ -89,7 +91,7 @@ def _feed(broadcast_id: UUID, stream_id: UUID, *, now: datetime) -> int:
         services.pause_locked(stream, broadcast, code=code, actor=events.SYSTEM, now=now)
         return 0
     turn = _Turn(broadcast, stream, contents.stored(broadcast.variations, broadcast.variables), now)
-    waiting = streams.queued(stream)
+    waiting = streams.queued(stream, now=now)
     # In one order, as lanes are locked everywhere.
     feeds = list(broadcast.feeds.filter(feed_at__lte=now).order_by("channel_id"))
     fed = sum(_top_up(turn, feed, waiting.get(feed.channel_id, 0)) for feed in feeds)
@@ -100,11 +102,13 @@ def _feed(broadcast_id: UUID, stream_id: UUID, *, now: datetime) -> int:
 
 def _top_up(turn: _Turn, feed: Feed, waiting: int) -> int:
     """Fill one lane up to what it may do ahead, in the order of the audience; how many were queued."""
-    room = max(_ahead(feed.channel_id) - waiting, 0)
+    lane = Lane.objects.get(pk=feed.channel_id)
+    takes_new = _takes_new_people(lane, turn.now)
+    room = max(_ahead(lane) - waiting, 0)
     fed = 0
     for _page in range(_MOST_PAGES):
         wanted = room - fed
-        people = _next(turn, feed.channel_id, wanted) if wanted else []
+        people = _next(turn, feed.channel_id, wanted, takes_new=takes_new) if wanted else []
         fed += _feed_page(turn, feed.channel_id, people)
         if len(people) < wanted or not people:
             break
@@ -112,23 +116,33 @@ def _top_up(turn: _Turn, feed: Feed, waiting: int) -> int:
         broadcast=turn.broadcast, channel=feed.channel_id, state=State.PENDING
     )
     pause = timedelta(seconds=settings.FEED_AHEAD_SECONDS / 2 if fed >= room else 0)
+    if not takes_new and fed < room:
+        # Nobody is left but people never written to before: each look goes through all of them.
+        pause = min(_NEW_PEOPLE_PAUSE, lane.figures_until - turn.now)
     feed.feed_at = turn.now + pause if pending.exists() else None
     feed.save(update_fields=["feed_at"])
     return fed
 
 
-def _ahead(channel_id: UUID) -> int:
+def _takes_new_people(lane: Lane, now: datetime) -> bool:
+    """Whether the gate would let somebody through who was never written to before, as far as the figures tell.
+
+    If not, he stays pending and the next one goes: queued, he would only be put off.
+    """
+    return lane.figures_until <= now or (not lane.restricted and lane.used_new < lane.cap_new)
+
+
+def _ahead(lane: Lane) -> int:
     """How many messages a lane sends in FEED_AHEAD_SECONDS at its own mean pace."""
-    mean = outlook.mean_pace(Lane.objects.get(pk=channel_id))
+    mean = outlook.mean_pace(lane)
     return max(math.ceil(settings.FEED_AHEAD_SECONDS / mean), _LEAST_AHEAD)
 
 
-def _next(turn: _Turn, channel_id: UUID, number: int) -> list[_Person]:
+def _next(turn: _Turn, channel_id: UUID, number: int, *, takes_new: bool) -> list[_Person]:
+    parts = {"{person}": freezing.person("r.name", "c.attributes"), "{talked}": TALKED.format(contact="r.contact_id")}
+    statement = reduce(lambda text, part: text.replace(*part), parts.items(), _NEXT)
     with connection.cursor() as cursor:
-        cursor.execute(
-            _NEXT.replace("{person}", freezing.person("r.name", "c.attributes")),
-            [turn.content.personal, turn.broadcast.pk, channel_id, number],
-        )
+        cursor.execute(statement, [turn.content.personal, turn.broadcast.pk, channel_id, takes_new, number])
         return [_Person(*row) for row in cursor.fetchall()]
 
 

@@ -16,7 +16,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from messaging import services
+from messaging import limits, services
 from messaging.models import Channel, CronRun, Message, WebhookEvent
 from messaging.words import words_of
 from permissions.admin_base import ADMINS, InstallationAdmin, Labelled, RelatedFilter, TenantAdmin, display, signed_in
@@ -72,6 +72,14 @@ def _set_window(request: HttpRequest, channel: Channel, data: dict[str, Any]) ->
     return _("The hours of the number have been changed.")
 
 
+def _set_reserve(request: HttpRequest, channel: Channel, _data: dict[str, Any]) -> Text:
+    by = limits.By(signed_in(request), "", timezone.now())
+    limits.set_reserve(channel.pk, is_reserve=not channel.is_reserve, by=by)
+    if channel.is_reserve:
+        return _("The number is in use now: it takes broadcasts.")
+    return _("The number is a reserve now: it sends no broadcasts.")
+
+
 @admin.register(Channel)
 class ChannelAdmin(StepAdmin):
     """A number and the figures of its lane; what the engine writes is only read."""
@@ -83,7 +91,7 @@ class ChannelAdmin(StepAdmin):
     ordering = ("name",)
     fields = (
         "name", "organization", "kind", "state_words", "today", "window", "held_by", "is_default",
-        "first_connected_at", "in_use_since", "pace",
+        "is_reserve", "first_connected_at", "in_use_since", "pace",
     )  # fmt: skip
     readonly_fields = ("state_words", "today", "window", "held_by", "pace")
     steps: ClassVar[tuple[Step, ...]] = (
@@ -104,6 +112,24 @@ class ChannelAdmin(StepAdmin):
             form=WindowForm,
             super_admins_only=True,
             icon="schedule",
+        ),
+        Step(
+            "reserve",
+            _("Mark as reserve"),
+            _set_reserve,
+            lambda _channel: _(
+                "A reserve is warmed by conversations and sends no broadcasts until it takes over from another number."
+            ),
+            offered=lambda channel: not channel.is_reserve,
+            icon="pause_circle",
+        ),
+        Step(
+            "take-over",
+            _("Take over"),
+            _set_reserve,
+            lambda _channel: _("From now on the number takes broadcasts, as far as its age allows."),
+            offered=lambda channel: channel.is_reserve,
+            icon="play_circle",
         ),
     )
 

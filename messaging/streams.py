@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from messaging import db, lanes, policy, ranks
 from messaging.models import Message, Stream
@@ -261,9 +261,10 @@ def feed(*, stream: Stream, channel_id: UUID, page: Sequence[Page]) -> int:
     return len(fed)
 
 
-def queued(stream: Stream) -> Mapping[UUID, int]:
-    """Messages of the stream that wait in each lane."""
-    waiting = _of(stream).filter(status__in=[Message.Status.QUEUED, Message.Status.CLAIMED])
+def queued(stream: Stream, *, now: datetime) -> Mapping[UUID, int]:
+    """Messages of the stream that wait for their turn in each lane; those put off until later take nobody's place."""
+    due = Q(not_before=None) | Q(not_before__lte=now)
+    waiting = _of(stream).filter(due, status__in=[Message.Status.QUEUED, Message.Status.CLAIMED])
     return dict(waiting.values_list("channel").annotate(n=Count("pk")).order_by())
 
 

@@ -87,6 +87,18 @@ def test_the_super_admin_loosens_a_limit_with_a_reason(mine: Tenant, super_admin
     assert Event.objects.filter(type="limit.loosened", organization=mine.organization).count() == 2
 
 
+def test_an_admin_marks_a_reserve_and_has_it_take_over(mine: Tenant, boss: Client, page: Page) -> None:
+    channel = mine.session.channel
+    assert boss.post(page(channel, "reserve")).status_code == 302
+    channel.refresh_from_db()
+    assert channel.is_reserve
+    assert boss.post(page(channel, "take-over")).status_code == 302
+    channel.refresh_from_db()
+    assert not channel.is_reserve
+    told = Event.objects.filter(type="channel.reserve", organization=mine.organization).order_by("pk")
+    assert [event.data["to"] for event in told] == ["reserve", "in use"]
+
+
 def test_no_page_counts_more_than_its_cap(mine: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CappedPaginator, "most", 3)
     rows = Event.objects.order_by("-pk")

@@ -14,12 +14,12 @@ from django.utils import timezone
 
 from audience import consent
 from audience.models import Contact
-from broadcasts import content, feed, services
+from broadcasts import content, feed, outlook, selectors, services
 from broadcasts.content import Content
 from broadcasts.models import Broadcast, Feed
 from events import services as events
 from events.models import Event
-from messaging import lanes, recovery
+from messaging import db, lanes, recovery
 from messaging.models import Channel, Message, Stream
 from permissions import ids
 from permissions.models import Membership, TeamMember
@@ -51,6 +51,29 @@ def test_a_launch_starts_the_clock(shop: Shop) -> None:
     assert broadcast.started_at is not None
     assert broadcast.expires_at == broadcast.started_at + timedelta(days=7)
     assert Stream.objects.of(shop.organization).get().expires_at == broadcast.expires_at
+
+
+def test_once_no_more_new_people_are_taken_the_known_go_before_them(shop: Shop) -> None:
+    shop.add("+5511999990001", "+5511999990002")
+    known = Message.objects.create(
+        organization=shop.organization, channel=shop.channel, contact=shop.contact("5511999990002"),
+        direction="in", address="5511999990002", status="received",
+    )  # fmt: skip
+    broadcast = shop.launched()
+    db.rows("UPDATE lanes SET used_new = cap_new WHERE channel_id = %s", [shop.channel.pk])
+
+    assert turn(shop, broadcast) == 1
+    assert turn(shop, broadcast) == 0
+
+    (fed,) = Message.objects.of(shop.organization).filter(stream=broadcast.stream)
+    assert fed.contact_id == known.contact_id
+    Message.unscoped.filter(pk=fed.pk).update(status="sent")
+    tally = selectors.tally(broadcast)
+    wait = outlook.outlooks([shop.fresh(broadcast)], {broadcast.pk: tally}, timezone.now())[broadcast.pk].waiting_for
+    assert wait is not None
+    assert wait.code == "new_people_limit"
+    db.rows("UPDATE lanes SET used_new = 0 WHERE channel_id = %s", [shop.channel.pk])
+    assert turn(shop, broadcast) == 1
 
 
 def test_messages_say_what_the_person_is_to_be_told(shop: Shop) -> None:
