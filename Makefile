@@ -12,7 +12,7 @@ ARGS ?=
 # What make starts ends with make, even one that is killed with -9: $$PPID is make itself.
 TIED = exec $(BIN)/python -I -S broadcast_project/supervisor/launch.py $$PPID 15 - $(BIN)/python
 
-.PHONY: help install test fuzz lint format run demo simulator bench messages lock clean
+.PHONY: help install test fuzz lint format run demo simulator bench chaos messages lock clean
 
 help:
 	@echo "make install    prepare $(VENV)"
@@ -23,6 +23,7 @@ help:
 	@echo "make demo       a whole broadcast on this machine, ARGS=--once ends by itself"
 	@echo "make simulator  the stand-in for WAHA (SIMULATOR_PORT, default 3001)"
 	@echo "make bench      how fast it is, as ratios; ARGS='--only freeze --people 10000 --json FILE'"
+	@echo "make chaos      kill everything while broadcasts run; ARGS='--kills N --seed S --markdown'"
 	@echo "make messages   collect and compile the screen texts"
 	@echo "make lock       write the requirements locks from pyproject.toml"
 
@@ -69,6 +70,9 @@ simulator: install
 
 bench: install
 	$(TIED) -m bench $(ARGS)
+
+chaos: install
+	$(TIED) -m chaos $(ARGS)
 
 messages: install
 	$(BIN)/python manage.py makemessages --locale pt_BR --no-location --no-wrap --ignore .venv --ignore var $(ARGS)

@@ -238,6 +238,8 @@ SLICE_THREADS = environment.counting("SLICE_THREADS", 32)
 DISPATCH_BACKLOG = environment.counting("DISPATCH_BACKLOG", 200)
 CLAIM_LEASE_SECONDS = environment.positive("CLAIM_LEASE_SECONDS", 20)
 SEND_DEADLINE_SECONDS = environment.positive("SEND_DEADLINE_SECONDS", 20)
+# For how long a settle is tried again while the database is away; the lane stays busy for it.
+SETTLE_SECONDS = environment.positive("SETTLE_SECONDS", 15)
 FIRST_BYTE_SECONDS = environment.positive("FIRST_BYTE_SECONDS", 2)
 EVIDENCE_SECONDS = environment.positive("EVIDENCE_SECONDS", 300)
 ECHO_PATIENCE_SECONDS = environment.positive("ECHO_PATIENCE_SECONDS", 30)

@@ -168,7 +168,7 @@ def tell_held(claim: Claim) -> None:
 
 def insist(statement: Callable[[], None]) -> bool:
     """Run a repeatable statement until the database answers, for as long as the lease allows."""
-    give_up = time.monotonic() + gate.SETTLE_SECONDS
+    give_up = time.monotonic() + settings.SETTLE_SECONDS
     pause = 0.1
     while time.monotonic() < give_up:
         try:

@@ -17,8 +17,7 @@ __all__ = ["Answer", "Verdict", "ask", "busy_seconds", "judge"]
 
 log = logging.getLogger(__name__)
 
-# What the lease outlives a send by: the settle's retries, and a margin for a slow commit.
-SETTLE_SECONDS = 15.0
+# What the lease outlives a send and its settle by: a margin for a slow commit.
 MARGIN_SECONDS = 5.0
 
 
@@ -38,7 +37,7 @@ class Answer:
 
 def busy_seconds() -> float:
     """How long a lane stays busy with a message past its gate: longer than any send and its settle."""
-    return float(settings.SEND_DEADLINE_SECONDS) + SETTLE_SECONDS + MARGIN_SECONDS
+    return float(settings.SEND_DEADLINE_SECONDS + settings.SETTLE_SECONDS) + MARGIN_SECONDS
 
 
 def judge(claim: Claim) -> Verdict:

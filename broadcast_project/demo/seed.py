@@ -123,7 +123,7 @@ def _pair(organization: Organization, simulator: Client, number: int, root: User
             raise TimeoutError(f"{session.session_name} is still {session.status}")
         if session.status == ChannelSession.Status.SCAN_QR_CODE and not scanned:
             path = f"/control/sessions/{session.session_name}/scan"
-            simulator.post(path, {"phone": f"551197000000{number}", "push_name": "Escola"})
+            simulator.post(path, {"phone": f"55119700{number:05}", "push_name": "Escola"})
             scanned = True
         time.sleep(0.2)
         session = lifecycle.refresh(session)

@@ -31,7 +31,8 @@ class Stage:
     """Services, simulator and product between ``start`` and ``stop``, with data of their own, gone afterwards.
 
     ``settings`` is added to the product's environment, ``simulator`` to the simulator's command line. ``name``
-    tells stages of one checkout apart; the first free number of it is taken.
+    tells stages of one checkout apart; the first free number of it is taken. Without ``serves`` the product's
+    processes are the caller's to start.
     """
 
     def __init__(
@@ -42,9 +43,11 @@ class Stage:
         port: int = 0,
         settings: Mapping[str, str] | None = None,
         simulator: Sequence[str] = (),
+        serves: bool = True,
     ) -> None:
         self._name, self._log = name, log
         self._extra, self._simulator_options = dict(settings or {}), tuple(simulator)
+        self._serves = serves
         self._stack = ExitStack()
         self.port = port or free_port()
         self.simulator_port = free_port()
@@ -65,8 +68,9 @@ class Stage:
             self.env = self._environment()
             self.witness = self._supervise(Process("simulator", self._simulator_command()))
             self.manage("migrate_locked")
-            self.product = self._supervise(*product.processes(self.port))
-            self.product.wait_ready(lambda: product.ready(self.port), timeout=_READY_TIMEOUT)
+            if self._serves:
+                self.product = self._supervise(*product.processes(self.port))
+                self.product.wait_ready(lambda: product.ready(self.port), timeout=_READY_TIMEOUT)
         except (EmbeddedError, SupervisorError) as error:
             self.stop()
             raise StageError(str(error)) from error

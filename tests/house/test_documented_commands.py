@@ -10,6 +10,7 @@ import pytest
 from django.core.management import get_commands, load_command_class
 
 from bench.options import from_arguments
+from chaos.options import from_arguments as chaos_from_arguments
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
@@ -51,6 +52,8 @@ def test_make_knows_what_a_page_asks_of_it(page: str, match: re.Match[str]) -> N
     given = [part.removeprefix("ARGS=") for part in shlex.split(match["arguments"]) if part.startswith("ARGS=")]
     if match["target"] == "bench":
         from_arguments(shlex.split(" ".join(given)))
+    if match["target"] == "chaos":
+        chaos_from_arguments(shlex.split(" ".join(given)))
 
 
 @pytest.mark.parametrize(("page", "match"), [pytest.param(*one, id=f"{one[0]}: {one[1][0]}") for one in found(LINK)])
