@@ -12,6 +12,7 @@ from uuid import UUID
 import redis
 from celery import current_app
 from django.conf import settings
+from kombu.exceptions import BatchPublishError  # type: ignore[attr-defined]
 from kombu.exceptions import OperationalError as BrokerError
 from redis.exceptions import RedisError
 
@@ -28,7 +29,8 @@ _GATHER_SECONDS = 0.1
 _QUIET_MILLISECONDS = 1000
 _MOST_REMEMBERED = 10_000
 _rung_until: dict[UUID, float] = {}
-_UNREACHABLE = (BrokerError, RedisError, OSError)
+# A batch that broke off is an error of no other kind: the dispatcher ended of it whenever the broker was killed.
+_UNREACHABLE = (BrokerError, BatchPublishError, RedisError, OSError)
 
 
 @dataclass(frozen=True, slots=True)

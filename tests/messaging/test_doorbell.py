@@ -12,6 +12,7 @@ from celery import current_app
 from django.conf import settings
 
 from messaging import doorbell
+from messaging.lanes import Claim
 from permissions.ids import new_id
 
 ORGANIZATION, OTHER = new_id(), new_id()
@@ -50,3 +51,20 @@ def test_an_event_of_another_process_rings_again_once_the_applier_has_begun(
     doorbell.answered(organization)
     doorbell.ring_apply(organization)
     assert len(rung(broker)) == 2
+
+
+def test_a_batch_that_breaks_off_leaves_the_claims_to_their_lease(
+    broker: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute = redis.client.Pipeline.execute
+    broken: list[str] = []
+
+    def die(pipeline: Any, *arguments: Any, **options: Any) -> Any:
+        if any(command[0][0] == "LPUSH" for command in pipeline.command_stack):
+            broken.append("LPUSH")
+            raise redis.exceptions.ConnectionError("Connection closed by server.")
+        return execute(pipeline, *arguments, **options)
+
+    monkeypatch.setattr(redis.client.Pipeline, "execute", die)
+    assert doorbell.ring_send([Claim(new_id(), new_id(), 1, ORGANIZATION)]) is False
+    assert broken
