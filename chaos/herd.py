@@ -34,6 +34,7 @@ POINTS: Mapping[str, tuple[Point, ...]] = {
     "beat": (),
     "web": (Point.BETWEEN_RAW_ROW_AND_APPLY, Point.AFTER_FREEZE),
 }
+_SELDOM = {Point.AFTER_FREEZE, Point.INSIDE_FEED}
 
 
 @dataclass(slots=True)
@@ -150,13 +151,17 @@ class Herd:
             self._nursery.stdin.flush()
 
     def _next_point(self, beast: Beast) -> str:
-        """Each second life ends at a point, in turn, if nothing ends it before: at its first to third passing."""
+        """Each second life ends at a point, in turn, if nothing ends it before: at its first to third passing.
+
+        A life is seconds long; what is passed more seldom than that strikes at once.
+        """
         beast.lives += 1
         points = POINTS[beast.role]
         if not points or not self.at_points or beast.lives % 2:
             return ""
         self._turns[beast.role] += 1
-        return f"{points[self._turns[beast.role] % len(points)]}:{self.choice.randint(1, 3)}"
+        point = points[self._turns[beast.role] % len(points)]
+        return f"{point}:{1 if point in _SELDOM else self.choice.randint(1, 3)}"
 
     def _listen(self) -> None:
         assert self._nursery is not None

@@ -77,3 +77,13 @@ class Caller(threading.Thread):
             except (requests.RequestException, ValueError):
                 pass
             time.sleep(0.3)
+
+
+class Waverer(Caller):
+    """One who calls off each broadcast soon after it was posted."""
+
+    def _follow(self, broadcast: str) -> None:
+        time.sleep(self._choice.uniform(0, 3))
+        self._insist("POST", f"/{broadcast}/cancel", {}, {}, good={200, 409})
+        while self._insist("GET", f"/{broadcast}", None, {}, good={200})["status"] not in _OVER:
+            time.sleep(0.5)

@@ -21,7 +21,7 @@ from broadcast_project.supervisor import product
 from chaos import journal, options, verdict
 from chaos.herd import Herd
 from chaos.options import Options
-from chaos.posting import Caller
+from chaos.posting import Caller, Waverer
 from chaos.verdict import Trouble, Verdict
 from chaos.weather import Weather
 
@@ -140,6 +140,7 @@ class Run:
         self._callers = [
             Caller(name, self.stage.url, seeded, self._random(name)) for name in ascii_lowercase[: self.options.callers]
         ]
+        self._callers.append(Waverer("z", self.stage.url, seeded, self._random("z")))
         for caller in self._callers:
             caller.start()
 

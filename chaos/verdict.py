@@ -21,7 +21,8 @@ _UNEXPLAINED = "unexplained"
 Person = tuple[str, str]
 _REACHED = {"sent", "delivered", "read", "played"}
 _PEOPLE = """
-SELECT b.id, r.phone, m.id, m.status, m.attempt, m.error_code, m.error_sent, m.sending_at
+SELECT b.id, r.phone, m.id, m.status, m.attempt, m.error_code, m.error_sent, m.sending_at,
+  b.status = 'canceled'
 FROM broadcasts b JOIN broadcast_recipients r ON r.broadcast_id = b.id JOIN messages m ON m.id = r.message_id
 WHERE r.state = 'fed'
 """
@@ -74,6 +75,7 @@ class Fate:
     code: str
     sent: str
     sending_at: float
+    called_off: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -100,6 +102,8 @@ def compare(
             verdict.doubts[cause] += 1
             if cause == _UNEXPLAINED:
                 verdict.unexplained.append(f"{name}: {fate.code}, {call}")
+        elif fate.called_off and fate.status == "canceled" and person not in got:
+            continue
         elif fate.status not in _REACHED or person not in got:
             verdict.lost.append(f"{name}: the phone got {got.get(person, 0)}")
     for person in got.keys() - fates.keys():
@@ -112,10 +116,10 @@ def fates(database_url: str, rounds: Mapping[str, str]) -> dict[Person, Fate]:
     with psycopg.connect(database_url) as connection:
         rows = connection.execute(_PEOPLE).fetchall()
     found: dict[Person, Fate] = {}
-    for broadcast, phone, message, status, attempt, code, sent, at in rows:
+    for broadcast, phone, message, status, attempt, code, sent, at, called_off in rows:
         round_ = rounds.get(ids.encode(ids.BROADCAST, broadcast), "?")
         sending_at = at.timestamp() if at else 0.0
-        found[round_, phone] = Fate(str(message), status, attempt, code, sent, sending_at)
+        found[round_, phone] = Fate(str(message), status, attempt, code, sent, sending_at, called_off)
     return found
 
 

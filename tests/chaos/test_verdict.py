@@ -62,6 +62,13 @@ def test_who_got_nothing_and_is_not_in_doubt_is_lost() -> None:
     assert judged({PERSON: replace(SENT, status="queued")}, []).lost
 
 
+def test_who_was_called_off_got_nothing() -> None:
+    called_off = replace(SENT, status="canceled", called_off=True)
+    assert judged({PERSON: called_off}, []).is_clean
+    assert judged({PERSON: called_off}, [entry(1)]).lost
+    assert judged({PERSON: replace(called_off, called_off=False)}, []).lost
+
+
 def test_two_acts_of_a_number_below_the_pace_are_early() -> None:
     other = ("a1", "5511980000001")
     fates = {PERSON: SENT, other: SENT}
