@@ -229,7 +229,7 @@ def messages_of(people: Iterable[Recipient]) -> dict[UUID, Message]:
 
 def _rows(organization: Organization) -> QuerySet[Broadcast]:
     feeds = Prefetch("feeds", Feed.unscoped.order_by("pk"))
-    return Broadcast.objects.of(organization).prefetch_related(feeds)
+    return Broadcast.objects.of(organization).select_related("stream").prefetch_related(feeds)
 
 
 def counted(

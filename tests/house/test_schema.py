@@ -17,7 +17,7 @@ from permissions.models import Scope
 from tests.conformance import document
 from tests.urls import Route, routes
 
-ROUTES = routes("/api/v1", "/health")
+ROUTES = routes("/api/v1", "/health", "/metrics")
 METHODS = ("get", "post", "put", "patch", "delete")
 SCHEMA, PAGE = "/api/v1/schema", "/api/v1/docs"
 
