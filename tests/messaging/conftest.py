@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -71,19 +72,24 @@ class Lab:
     organization: Organization
     channel: Channel
     adapter: ScriptedAdapter
+    turns: Iterator[int] = field(default_factory=itertools.count)
 
     def stream(self) -> Stream:
         return streams.create(organization_id=self.organization.pk, expires_at=None, now=db.database_now())
 
     def queue(self, text: str = "oi", *, priority: int = Message.Priority.AUTOMATIC, **fields: Any) -> Message:
+        """The next in line, even where the clock stands still."""
         fields.setdefault("address", "5511999990001")
-        return services.queue_single(
+        message = services.queue_single(
             channel=self.channel,
             text=text,
             priority=Message.Priority(priority),
             now=db.database_now(),
             **fields,
         )
+        message.position += next(self.turns)
+        message.save(update_fields=["position"])
+        return message
 
     def feed(self, stream: Stream, number: int, *, after: int = 0) -> list[Message]:
         """Queue a page of so many people, those behind the first ``after``."""
