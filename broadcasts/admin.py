@@ -223,7 +223,7 @@ class BroadcastAdmin(StepAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = super().get_queryset(request)
-        return rows.select_related("group", "owner", "organization", "stream")
+        return rows.select_related("group", "owner", "organization", "stream").prefetch_related("channels")
 
     def prepare(self, request: HttpRequest, rows: list[Any]) -> None:
         tallies = selectors.tallies(rows)

@@ -173,16 +173,20 @@ class StepAdmin(TenantAdmin):
         """The address of one of this model's pages."""
         return reverse(f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_{page}", args=args)
 
-    def change_view(
+    def render_change_form(
         self,
         request: HttpRequest,
-        object_id: str,
+        context: dict[str, Any],
+        add: bool = False,
+        change: bool = False,
         form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
+        obj: Any = None,
     ) -> HttpResponse:
-        obj = self.get_object(request, object_id)
-        extra = {} if obj is None else {"buttons": self.buttons(request, obj), **self.page_context(request, obj)}
-        return super().change_view(request, object_id, form_url, {**extra, **(extra_context or {})})
+        # Here, where the object has been read already.
+        if obj is not None:
+            extra = {"buttons": self.buttons(request, obj), **self.page_context(request, obj)}
+            context = {**context, **{name: value for name, value in extra.items() if name not in context}}
+        return super().render_change_form(request, context, add, change, form_url, obj)
 
     def page_context(self, request: HttpRequest, obj: Any) -> dict[str, Any]:
         """What the templates of the object's page need beside its fields."""
