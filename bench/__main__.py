@@ -34,8 +34,15 @@ UNPACED = {
     "LOG_LEVEL": "ERROR",
 }
 # With the adapters of bench.adapters: numbers of theirs are made without pairing a phone.
-_PLAIN = {"DJANGO_SETTINGS_MODULE": "bench.numbers_settings"}
-_WITH_PROCESSES: dict[str, dict[str, str]] = {"engine": {}, "slices": _PLAIN}
+# Nor does beat ask after sessions that no one has configured as it would.
+_PLAIN = {"DJANGO_SETTINGS_MODULE": "bench.numbers_settings", "BEAT_SECONDS": "3600"}
+_WITH_PROCESSES: dict[str, dict[str, str]] = {
+    "engine": {},
+    "slices": _PLAIN,
+    "lanes": _PLAIN,
+    "serial": _PLAIN,
+    "memory": _PLAIN,
+}
 _AT_ONCE = 16
 
 

@@ -1,4 +1,4 @@
-"""Numbers to measure with: one that is not serial and speaks to the simulator, one whose gateway costs nothing."""
+"""Numbers to measure with: they share one session of the simulator, so that none is to be paired for each."""
 
 from __future__ import annotations
 
@@ -43,13 +43,10 @@ class PooledNumber(WahaAdapter):
         return values.answered_id(refusals.check(answer).object())
 
 
-class QuickNumber(PooledNumber):
-    """Serial, and accepts at once: what is left is the engine."""
+class SerialNumber(PooledNumber):
+    """The same, one after the other."""
 
     carries_ban_risk: ClassVar[bool] = True
 
     def rate_of(self, channel_id: UUID) -> float | None:  # noqa: ARG002 - the port's shape
         return None
-
-    def send(self, outgoing: Outgoing, *, start_by: float, deadline: float) -> str | None:  # noqa: ARG002
-        return outgoing.provider_id

@@ -13,10 +13,10 @@ class WrongResult(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One comparison. Rates in ``unit`` a second, medians of the rounds.
+    """One comparison. Rates in ``unit`` a second, medians of the rounds; sizes in ``unit`` where it ``is_rate`` not.
 
-    ``floor``: the least ratio that the product promises. ``cpu``: milliseconds of processor time for one unit, by
-    process. ``checked``: what was found to be right in the same run.
+    ``floor`` and ``ceiling``: the least and the greatest ratio that the product promises. ``cpu``: milliseconds of
+    processor time for one unit, by process. ``checked``: what was found to be right in the same run.
     """
 
     what: str
@@ -25,6 +25,8 @@ class Figure:
     against: str
     theirs: float
     floor: float | None = None
+    ceiling: float | None = None
+    is_rate: bool = True
     cpu: Mapping[str, float] = field(default_factory=dict)
     checked: str = ""
 
@@ -34,7 +36,18 @@ class Figure:
 
     @property
     def is_missed(self) -> bool:
-        return self.floor is not None and self.ratio < self.floor
+        too_low = self.floor is not None and self.ratio < self.floor
+        return too_low or (self.ceiling is not None and self.ratio > self.ceiling)
+
+    @property
+    def promise(self) -> str:
+        """The bounds of the ratio, and whether they were missed; empty where nothing is promised."""
+        bounds = [f"{sign}{bound:.2f}" for sign, bound in (("", self.floor), ("≤ ", self.ceiling)) if bound is not None]
+        return " ".join([*bounds, "MISSED"] if self.is_missed else bounds)
+
+    def value(self, amount: float) -> str:
+        """An amount as people read it, with its unit."""
+        return f"{_number(amount)} {self.unit}{'/s' if self.is_rate else ''}"
 
 
 def median_rates(work: int, seconds: Sequence[float]) -> float:
@@ -60,11 +73,11 @@ def table(figures: Sequence[Figure]) -> str:
     rows = [
         (
             figure.what,
-            f"{_number(figure.ours)} {figure.unit}/s",
+            figure.value(figure.ours),
             figure.against,
-            f"{_number(figure.theirs)} {figure.unit}/s",
+            figure.value(figure.theirs),
             f"{figure.ratio:.2f}",
-            "" if figure.floor is None else f"{figure.floor:.2f}{' MISSED' if figure.is_missed else ''}",
+            figure.promise,
         )
         for figure in figures
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 import psutil
@@ -36,7 +36,12 @@ def describe() -> dict[str, float]:
 def processor_seconds(root: int) -> dict[str, float]:
     """Seconds of processor time by role, of a process and all that descend from it, the ended ones among them."""
     used: dict[str, float] = {}
-    _add(psutil.Process(root), "bench", used)
+    for role, process in _family(psutil.Process(root), "bench"):
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            times = process.cpu_times()
+            # A child that has ended and was waited for is in its parent's account.
+            spent = times.user + times.system + times.children_user + times.children_system
+            used[role] = used.get(role, 0.0) + spent
     return used
 
 
@@ -46,12 +51,20 @@ def spent(before: Mapping[str, float], after: Mapping[str, float], work: int) ->
     return {role: round(cost, 3) for role, cost in each.items() if cost >= 0.005}
 
 
-def _add(process: psutil.Process, inherited: str, used: dict[str, float]) -> None:
+def resident_mib(root: int) -> dict[str, float]:
+    """Memory of the processes that descend from one, by role: the sum of what each holds in RAM, MiB."""
+    held: dict[str, float] = {}
+    for role, process in _family(psutil.Process(root), "bench"):
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+            held[role] = held.get(role, 0.0) + process.memory_info().rss / 2**20
+    return held
+
+
+def _family(process: psutil.Process, inherited: str) -> Iterator[tuple[str, psutil.Process]]:
+    """A process and all that descend from it, each with its role."""
     with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
         command = " ".join(process.cmdline())
         role = next((role for mark, role in _ROLES.items() if mark in command), inherited)
-        times = process.cpu_times()
-        # A child that has ended and was waited for is in its parent's account.
-        used[role] = used.get(role, 0.0) + times.user + times.system + times.children_user + times.children_system
+        yield role, process
         for child in process.children():
-            _add(child, role, used)
+            yield from _family(child, role)

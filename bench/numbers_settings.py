@@ -3,4 +3,4 @@
 from broadcast_project.settings import *  # noqa: F403
 from broadcast_project.settings import CHANNEL_ADAPTERS as _OURS
 
-CHANNEL_ADAPTERS = {**_OURS, "pooled": "bench.adapters.PooledNumber", "quick": "bench.adapters.QuickNumber"}
+CHANNEL_ADAPTERS = {**_OURS, "pooled": "bench.adapters.PooledNumber", "serial": "bench.adapters.SerialNumber"}

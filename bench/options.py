@@ -8,7 +8,19 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-PARTS = ("freeze", "joining", "counters", "feeding", "intake", "isolation", "engine", "slices")
+PARTS = (
+    "freeze",
+    "joining",
+    "counters",
+    "feeding",
+    "intake",
+    "isolation",
+    "engine",
+    "slices",
+    "lanes",
+    "serial",
+    "memory",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +31,8 @@ class Options:
     people: int = 100_000
     messages: int = 800
     numbers: int = 24
+    serial: int = 1_500
+    paced: int = 10_000
     seconds: float = 3.0
     rounds: int = 3
     json_file: Path | None = None
@@ -43,6 +57,8 @@ def from_arguments(arguments: Sequence[str]) -> Options:
     add("--people", type=_positive, default=_DEFAULTS.people, help="lines of the group that is frozen and counted")
     add("--messages", type=_positive, default=_DEFAULTS.messages, help="messages that each engine sends in a round")
     add("--numbers", type=_positive, default=_DEFAULTS.numbers, help="numbers over which the product spreads them")
+    add("--serial", type=_positive, default=_DEFAULTS.serial, help="paired numbers of the part serial")
+    add("--paced", type=_positive, default=_DEFAULTS.paced, help="numbers of the largest step of the part lanes")
     add("--seconds", type=float, default=_DEFAULTS.seconds, help="length of a round of webhooks")
     add("--rounds", type=_positive, default=_DEFAULTS.rounds, help="rounds of each; their medians are compared")
     add("--json", dest="json_file", type=Path, metavar="FILE", help="write everything that was measured here too")

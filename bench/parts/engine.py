@@ -29,7 +29,7 @@ from django.utils import timezone
 
 from audience import joining
 from audience.joining import Line
-from bench import machine
+from bench import machine, sessions
 from bench.figures import Figure, WrongResult, by_turns
 from bench.options import Options
 from bench.shop import TEXTS, Shop, open_shop
@@ -99,7 +99,7 @@ def run(options: Options) -> list[Figure]:
     subprocess.run([sys.executable, "-m", "bench.usual.tables"], check=True)
     ours = _Product(options, simulator)
     for name in ("bare", "usual"):
-        pair_plain(simulator, name)
+        sessions.pair_plain(name)
     make = {"product": ours.send, "bare": send_bare, "usual": send_usual}
     contenders = {name: Contender(name, send, simulator, options.messages) for name, send in make.items()}
     with usual_worker():
@@ -221,17 +221,6 @@ def _connect(simulator: Client, place: int, session: ChannelSession) -> None:
         time.sleep(0.1)
 
 
-def pair_plain(simulator: Client, name: str) -> None:
-    """A session without webhooks, for those that listen to none."""
-    _waha("POST", "/api/sessions", {"name": name, "start": True, "config": {}})
-    _scan(simulator, name, f"5511960000{len(name):03}")
-    give_up = time.monotonic() + _PAIRING_SECONDS
-    while _waha("GET", f"/api/sessions/{name}").json()["status"] != "WORKING":
-        if time.monotonic() > give_up:
-            raise TimeoutError(f"{name} does not connect")
-        time.sleep(0.1)
-
-
 def _scan(simulator: Client, name: str, phone: str) -> None:
     """Scan the QR code as soon as one is shown."""
     give_up = time.monotonic() + _PAIRING_SECONDS
@@ -244,18 +233,6 @@ def _scan(simulator: Client, name: str, phone: str) -> None:
             time.sleep(0.1)
         else:
             return
-
-
-def _waha(method: str, path: str, body: Mapping[str, Any] | None = None) -> requests.Response:
-    answer = requests.request(
-        method,
-        settings.WAHA_BASE_URL + path,
-        json=body,
-        headers={"X-Api-Key": settings.WAHA_API_KEY},
-        timeout=30,
-    )
-    answer.raise_for_status()
-    return answer
 
 
 _local = threading.local()

@@ -11,8 +11,8 @@ from statistics import median
 
 from django.conf import settings
 
-from bench import queued
-from bench.adapters import SESSION
+from bench import queued, sessions
+from bench.adapters import RATE, SESSION
 from bench.figures import Figure, by_turns
 from bench.options import Options
 from bench.parts import engine
@@ -25,9 +25,9 @@ def run(options: Options) -> list[Figure]:
     simulator = Client(settings.WAHA_BASE_URL)
     subprocess.run([sys.executable, "-m", "bench.usual.tables"], check=True)
     shop = open_shop("slices")
-    channels = queued.numbers(shop, "pooled", 1)
+    channels = queued.numbers(shop, "pooled", 1, rate=RATE)
     for name in (SESSION, "bare", "usual"):
-        engine.pair_plain(simulator, name)
+        sessions.pair_plain(name)
     queued.open_up(channels)
 
     def send(first: int, number: int) -> None:

@@ -8,13 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
-from bench import figures, machine, options
+from bench import figures, machine, options, queued
 from bench.figures import Figure, WrongResult
 from bench.parts.engine import _FIRST, Contender
 from bench.parts.freeze import _wanted
+from bench.parts.lanes import Step, _check
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,6 +37,45 @@ def test_the_table_says_what_what_against_and_whether_it_held() -> None:
     assert "0.50   0.60 MISSED" in text
     assert "freeze: ms of processor a row: web 1.50, postgres 0.25; together 1.75" in text
     assert "freeze: all there" in text
+
+
+@pytest.mark.parametrize(("ceiling", "missed"), [(None, False), (0.5, False), (0.49, True)])
+def test_a_ratio_above_the_promise_is_missed(ceiling: float | None, missed: bool) -> None:
+    assert figure(ceiling=ceiling).is_missed is missed
+
+
+def test_a_size_is_no_rate() -> None:
+    text = figures.table([figure(unit="MiB", ceiling=0.25, is_rate=False)])
+
+    assert "50.0 MiB " in text
+    assert "≤ 0.25 MISSED" in text
+
+
+def test_what_a_child_holds_is_in_memory() -> None:
+    assert machine.resident_mib(os.getpid())["bench"] > 20
+
+
+def test_shares_are_as_even_as_whole_numbers_are() -> None:
+    assert queued.shares(7, 3) == [3, 2, 2]
+
+
+def test_how_late_paced_messages_were_is_told_for_all_and_for_each_organization() -> None:
+    step = Step(100, 4)
+    step.late[UUID(int=1)] = [10.0, 20.0]
+    step.late[UUID(int=2)] = [30.0, 50.0]
+
+    assert step.tell().startswith("4 messages late by p50 25 ms")
+    assert step.tell().endswith("of 2 organizations the latest by 40 ms on average, the least late by 15 ms")
+
+
+def test_a_paced_message_that_the_book_has_not_is_found() -> None:
+    book = _Book([{"chat_id": "1@c.us"}])
+    step = Step(100, 2, sent=["1@c.us", "2@c.us"])
+
+    with pytest.raises(WrongResult, match="differ by 1"):
+        _check(book, [step])  # type: ignore[arg-type]
+    step.sent.pop()
+    assert "1 people" in _check(book, [step])  # type: ignore[arg-type]
 
 
 def test_the_median_round_counts() -> None:
