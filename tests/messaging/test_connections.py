@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -12,12 +13,14 @@ import psycopg
 import pytest
 from django.db import connection, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
+from psycopg_pool import ConnectionPool
 
 from messaging import db, delivery, lanes
 from messaging.adapters import Outgoing
 from messaging.models import Message
 from permissions import isolation
 from permissions.isolation import Sweep
+from permissions.postgres.base import check_lately
 from tests.messaging.conftest import Lab, ScriptedAdapter
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -84,6 +87,21 @@ def test_few_connections_serve_many_threads_that_wait_on_a_gateway(
         assert at_once(THREADS, delivery.deliver, found) == ["sent"] * THREADS
         assert backends() <= POOL
     assert Message.unscoped.filter(status="sent", attempt=1).count() == THREADS
+
+
+def test_a_connection_that_has_just_answered_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[psycopg.Connection[Any]] = []
+
+    def ask(borrowed: psycopg.Connection[Any]) -> None:
+        asked.append(borrowed)
+
+    now = time.monotonic()
+    monkeypatch.setattr(ConnectionPool, "check_connection", ask)
+    with look() as own:
+        for later in (0.0, 0.5, 0.9, 1.1):
+            monkeypatch.setattr(time, "monotonic", lambda later=later: now + later)
+            check_lately(own)
+        assert len(asked) == 2
 
 
 def test_a_restart_of_the_database_fails_no_send(make_lab: Callable[..., Lab], adapter: ScriptedAdapter) -> None:
