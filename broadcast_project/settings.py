@@ -70,8 +70,9 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "permissions.middleware.RequestIdMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
     "permissions.middleware.TrailingSlashMiddleware",
+    "permissions.middleware.MachinesMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",

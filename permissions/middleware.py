@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.urls import resolve
 
 from permissions import isolation
 from permissions.admin_base import reach
@@ -17,6 +18,7 @@ HEADER = "X-Request-Id"
 _FORM = re.compile(r"[A-Za-z0-9-]{8,64}")
 _CONSOLE = "/admin/"
 _WITHOUT_SLASH = ("/api/", "/webhooks/")
+_MACHINES = "/api/v1/webhooks/"
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
@@ -48,6 +50,26 @@ class TrailingSlashMiddleware:
             request.path_info = request.path_info[:-1]
             request.path = request.path.removesuffix("/")
         return self.get_response(request)
+
+
+class MachinesMiddleware:
+    """Answers what only machines post to without what people need: session, language, cookies, forms.
+
+    Those cost a webhook a quarter of its time. It sees no tenant's rows until it knows its caller.
+    """
+
+    def __init__(self, get_response: GetResponse) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not request.path_info.startswith(_MACHINES):
+            return self.get_response(request)
+        match = request.resolver_match = resolve(request.path_info)
+        with isolation.nowhere():
+            response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
+        if isinstance(response, HttpResponse):
+            response.headers.setdefault("Content-Length", str(len(response.content)))
+        return response
 
 
 class TenantScopeMiddleware:

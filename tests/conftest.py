@@ -11,6 +11,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from pytest_django import DjangoDbBlocker
 from pytest_django.fixtures import Settings
 
+from channels_waha import selectors
 from permissions import isolation
 from permissions.isolation import Reach, Sweep
 from permissions.postgres.base import DatabaseWrapper
@@ -27,6 +28,12 @@ def quick_passwords(settings: Settings) -> None:
 def no_flood(settings: Settings) -> None:
     """The bad keys of all tests come from one address."""
     settings.API_BAD_KEYS_PER_MINUTE = 1_000_000
+
+
+@pytest.fixture(autouse=True)
+def unknown_callers() -> None:
+    """Whoever posted in another test is not remembered: his rows are gone."""
+    selectors.forget_callers()
 
 
 @pytest.fixture(scope="session")

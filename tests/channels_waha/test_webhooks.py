@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -46,6 +47,14 @@ def test_a_signed_delivery_is_kept_byte_for_byte(session: ChannelSession, client
     assert stored.request_id == "request-1"
     assert "x-webhook-hmac" not in stored.headers
     assert not answer.cookies
+
+
+def test_nothing_that_people_need_is_done_for_it(session: ChannelSession, client: Client) -> None:
+    answer = client.post(**signed(session, EVENT, **{"Accept-Language": "en"}))
+    assert answer["X-Request-Id"]
+    assert answer["Content-Length"] == "0"
+    assert "Content-Language" not in answer
+    assert "Vary" not in answer
 
 
 def test_the_published_vector_is_accepted(session: ChannelSession, client: Client) -> None:
@@ -133,12 +142,22 @@ def test_another_sessions_secret_opens_nothing(make_session: MakeSession, post: 
     assert not WebhookEvent.objects.exists()
 
 
-def test_while_a_secret_rotates_both_sign(session: ChannelSession, post: Callable[..., int]) -> None:
+def test_while_a_secret_rotates_both_sign(
+    session: ChannelSession, post: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     old = session.webhook_secret
     ChannelSession.unscoped.filter(pk=session.pk).update(webhook_secret="new", previous_webhook_secret=old)
     assert [post(session, secret=secret) for secret in (old, "new", "older")] == [200, 200, 401]
     ChannelSession.unscoped.filter(pk=session.pk).update(previous_webhook_secret="")
+    later = time.monotonic() + 5.0
+    monkeypatch.setattr(time, "monotonic", lambda: later)
     assert [post(session, secret=secret) for secret in (old, "new")] == [401, 200]
+
+
+def test_a_new_secret_signs_at_once(session: ChannelSession, post: Callable[..., int]) -> None:
+    assert post(session) == 200
+    ChannelSession.unscoped.filter(pk=session.pk).update(webhook_secret="new")
+    assert post(session, secret="new") == 200
 
 
 def test_a_body_over_the_cap_is_refused_before_it_is_read(
