@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
-from django.db import DEFAULT_DB_ALIAS, DataError, Error, IntegrityError, OperationalError, transaction
+from django.db import DEFAULT_DB_ALIAS, DataError, Error, IntegrityError, OperationalError, connection, transaction
 
-from messaging import adapters, db, ranks, receipts
+from messaging import adapters, db, doorbell, ranks, receipts
 from messaging.adapters import AccountChange, Ack, ChannelAdapter, Echo, ParsedEvent, UnreadableEvent
 from messaging.faults import Point, reach
 from messaging.models import Channel, WebhookEvent
@@ -52,6 +52,19 @@ class _Item:
     @property
     def state(self) -> WebhookEvent.State:
         return WebhookEvent.State.APPLIED if self.parsed.updates else WebhookEvent.State.IGNORED
+
+
+def answer(organization_id: UUID, *, now: datetime) -> None:
+    """Apply what an organization was rung for. What fails holds up no other: the sweep rings for it again."""
+    try:
+        busy = apply_organization(organization_id, now=now).busy
+    except Exception:
+        log.exception("events of %s could not be applied", organization_id)
+        connection.close()
+        return
+    if busy:
+        # Whoever is there may have read its batch before the latest came.
+        doorbell.ring_apply(organization_id)
 
 
 def apply_organization(organization_id: UUID, *, now: datetime) -> Applied:

@@ -6,7 +6,7 @@ import functools
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 import redis
@@ -23,12 +23,24 @@ log = logging.getLogger(__name__)
 SEND = "messaging.tasks.send_message"
 SEND_SLICE = "messaging.tasks.send_messages"
 APPLY = "messaging.tasks.apply_events"
-# Rings for one organization until an applier answers become one: it takes all that is there. It begins a moment later,
-# since acks come one by one, and a set of them costs little more than one.
+# Rings until an applier answers become one, of all organizations: it takes all that is there. It begins a moment later,
+# since acks come one by one, and a set of them costs little more than one; a task costs more than both.
 _GATHER_SECONDS = 0.1
 _QUIET_MILLISECONDS = 1000
-_MOST_REMEMBERED = 10_000
-_rung_until: dict[UUID, float] = {}
+_WAITING, _RUNG = "ring:apply:waiting", "ring:apply:rung"
+# One applier looks after so many organizations, one after the other.
+_MOST_ANSWERED = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Gathering:
+    """Until when (monotonic) nobody answers what this process has rung for, and whose events that is."""
+
+    until: float = 0.0
+    organizations: set[UUID] = field(default_factory=set)
+
+
+_gathering = _Gathering()
 # A batch that broke off is an error of no other kind: the dispatcher ended of it whenever the broker was killed.
 _UNREACHABLE = (BrokerError, BatchPublishError, RedisError, OSError)
 
@@ -87,33 +99,45 @@ def _ring(rings: Sequence[Ring]) -> bool:
 
 def ring_apply(organization_id: UUID) -> None:
     """Ring for an organization's raw events; what arrives until an applier begins is taken by it too."""
-    now = time.monotonic()
-    if now < _rung_until.get(organization_id, 0.0):
-        # This process has rung, and nobody answers before then.
+    global _gathering
+    now, gathering = time.monotonic(), _gathering
+    if now < gathering.until and organization_id in gathering.organizations:
+        # It is among those that wait, and nobody answers before then.
         return
     try:
-        if _bell().set(_rung(organization_id), 1, nx=True, px=_QUIET_MILLISECONDS):
-            current_app.send_task(
-                APPLY,
-                kwargs={"organization_id": str(organization_id)},
-                queue="inbound",
-                countdown=_GATHER_SECONDS,
-                ignore_result=True,
-                retry=False,
-            )
-            if len(_rung_until) > _MOST_REMEMBERED:
-                _rung_until.clear()
-            _rung_until[organization_id] = now + _GATHER_SECONDS / 2
+        with _bell().pipeline(transaction=False) as pipeline:
+            pipeline.sadd(_WAITING, str(organization_id))
+            pipeline.set(_RUNG, 1, nx=True, px=_QUIET_MILLISECONDS)
+            _added, is_first = pipeline.execute()
+        if is_first:
+            _gathering = _Gathering(now + _GATHER_SECONDS / 2, {organization_id})
+            _ring_apply(countdown=_GATHER_SECONDS)
+        elif now < gathering.until:
+            gathering.organizations.add(organization_id)
     except _UNREACHABLE as error:
         log.warning("the broker is away, events of %s wait for the sweep: %s", organization_id, type(error).__name__)
 
 
-def answered(organization_id: UUID) -> None:
-    """An applier has begun: whatever arrives from now on rings again."""
+def answered() -> list[UUID]:
+    """An applier has begun: the organizations that it is to look after; whatever arrives from now on rings again.
+
+    Where more wait than one applier takes, another one is rung for.
+    """
     try:
-        _bell().delete(_rung(organization_id))
+        with _bell().pipeline(transaction=False) as pipeline:
+            pipeline.delete(_RUNG)
+            pipeline.spop(_WAITING, _MOST_ANSWERED)
+            _deleted, found = pipeline.execute()
+        if len(found) == _MOST_ANSWERED:
+            _ring_apply(countdown=0.0)
     except _UNREACHABLE:
         log.warning("the broker is away")
+        return []
+    return [UUID(name.decode()) for name in found]
+
+
+def _ring_apply(*, countdown: float) -> None:
+    current_app.send_task(APPLY, queue="inbound", countdown=countdown or None, ignore_result=True, retry=False)
 
 
 def backlog() -> int:
@@ -122,10 +146,6 @@ def backlog() -> int:
         return int(_broker().llen("send"))
     except _UNREACHABLE:
         return 0
-
-
-def _rung(organization_id: UUID) -> str:
-    return f"ring:apply:{organization_id}"
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from messaging import apply, cron, delivery, doorbell, slices
 from messaging.lanes import Claim, Slice
+from permissions import isolation
 from permissions.tasks import BeatTask
 
 
@@ -26,12 +27,10 @@ def send_messages(message_ids: list[str], channel_id: str, lease: int, *, organi
 
 
 @shared_task(name=doorbell.APPLY)
-def apply_events(*, organization_id: str) -> None:
-    key = UUID(organization_id)
-    doorbell.answered(key)
-    if apply.apply_organization(key, now=timezone.now()).busy:
-        # Whoever is there may have read its batch before the latest came.
-        doorbell.ring_apply(key)
+def apply_events() -> None:
+    for key in doorbell.answered():
+        with isolation.of(key):
+            apply.answer(key, now=timezone.now())
 
 
 @shared_task(name="messaging.tasks.recover_stuck_messages", base=BeatTask)

@@ -22,35 +22,58 @@ ORGANIZATION, OTHER = new_id(), new_id()
 def broker() -> Iterator[redis.Redis]:
     client = redis.Redis.from_url(settings.REDIS_URL)
     current_app.set_default()
-    client.delete("inbound")
+    doorbell._gathering = doorbell._Gathering()
+    client.delete("inbound", doorbell._WAITING, doorbell._RUNG)
     yield client
-    client.delete("inbound")
+    client.delete("inbound", doorbell._WAITING, doorbell._RUNG)
 
 
 def rung(broker: redis.Redis) -> list[dict[str, Any]]:
     return [json.loads(message)["headers"] for message in broker.lrange("inbound", 0, -1)]
 
 
-def test_many_events_of_an_organization_ring_once(broker: redis.Redis) -> None:
+def test_events_of_all_organizations_ring_once_and_are_answered_together(broker: redis.Redis) -> None:
     for _ in range(20):
         doorbell.ring_apply(ORGANIZATION)
+        doorbell.ring_apply(OTHER)
     (headers,) = rung(broker)
     assert headers["eta"] is not None
+    assert set(doorbell.answered()) == {ORGANIZATION, OTHER}
+    assert doorbell.answered() == []
+
+
+def test_whoever_rang_and_waits_asks_the_broker_no_more(broker: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> None:
+    doorbell.ring_apply(ORGANIZATION)
     doorbell.ring_apply(OTHER)
-    assert len(rung(broker)) == 2
+    monkeypatch.setattr(doorbell, "_bell", lambda: pytest.fail("asked the broker"))
+    doorbell.ring_apply(ORGANIZATION)
+    doorbell.ring_apply(OTHER)
 
 
 def test_an_event_of_another_process_rings_again_once_the_applier_has_begun(
     broker: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    organization = new_id()
-    doorbell.ring_apply(organization)
-    monkeypatch.setattr(doorbell, "_rung_until", {})
-    doorbell.ring_apply(organization)
+    def from_another_process() -> None:
+        monkeypatch.setattr(doorbell, "_gathering", doorbell._Gathering())
+        doorbell.ring_apply(ORGANIZATION)
+
+    doorbell.ring_apply(ORGANIZATION)
+    from_another_process()
     assert len(rung(broker)) == 1
-    doorbell.answered(organization)
-    doorbell.ring_apply(organization)
+    assert doorbell.answered() == [ORGANIZATION]
+    from_another_process()
     assert len(rung(broker)) == 2
+    assert doorbell.answered() == [ORGANIZATION]
+
+
+def test_more_organizations_than_one_applier_takes_ring_for_another(broker: redis.Redis) -> None:
+    organizations = {new_id() for _ in range(20)}
+    for organization in organizations:
+        doorbell.ring_apply(organization)
+    first = doorbell.answered()
+    assert len(first) == 16
+    assert len(rung(broker)) == 2
+    assert {*first, *doorbell.answered()} == organizations
 
 
 def test_a_batch_that_breaks_off_leaves_the_claims_to_their_lease(
