@@ -32,7 +32,9 @@ BEGIN
 END $$
 """
 # They run with their owner's rights. Those in plain SQL touch no table, and are faster inlined. The search path is
-# pinned: nobody's function or table stands in for ours. Each says which version of them all it belongs to.
+# pinned: nobody's function or table stands in for ours. They go by keys and short lists of them, for which one plan is
+# as good as another: made anew for each list, it cost more than what it planned. Each says which version of them all
+# it belongs to.
 _OWN = """
 DO $$
 DECLARE f regprocedure; is_inlined boolean; home text := current_schema();
@@ -43,6 +45,7 @@ BEGIN
     EXECUTE format('COMMENT ON FUNCTION %s IS ''{version}''', f);
     CONTINUE WHEN is_inlined;
     EXECUTE format('ALTER FUNCTION %s SECURITY DEFINER SET search_path = %I, pg_temp', f, home);
+    EXECUTE format('ALTER FUNCTION %s SET plan_cache_mode = force_generic_plan', f);
     EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', f);
     EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO {roles}', f);
   END LOOP;

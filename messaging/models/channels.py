@@ -107,6 +107,11 @@ class Lane(models.Model):
                 condition=models.Q(next_at__isnull=False, busy_message__isnull=True),
                 name="lanes_due",
             ),
+            models.Index(
+                fields=["organization", "next_at"],
+                condition=models.Q(next_at__isnull=False, busy_message__isnull=True),
+                name="lanes_due_of_one",
+            ),
             models.Index(fields=["busy_until"], condition=models.Q(busy_message__isnull=False), name="lanes_busy"),
         ]
 

@@ -3,25 +3,34 @@
 -- gateway of one never holds all the threads. Two dispatchers that claim at once may pass it by one round.
 CREATE FUNCTION engine_claim(p_limit integer, p_lease_seconds double precision, p_most integer DEFAULT 1000000)
 RETURNS TABLE (message_id uuid, channel_id uuid, lease bigint, organization_id uuid)
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE plpgsql VOLATILE
+-- Of a moment it is not told the planner takes a third of all lanes to be due, and would read every one at each tick.
+SET enable_seqscan = off AS $$
 #variable_conflict use_column
-DECLARE due uuid[]; t timestamptz; share integer;
+DECLARE due uuid[]; t timestamptz;
 BEGIN
   -- A moment and not the clock itself, which no index can be asked for.
   t := clock_timestamp();
-  SELECT greatest(p_most / greatest(count(DISTINCT organization_id), 1), 1) INTO share
-    FROM lanes WHERE busy_message IS NOT NULL OR next_at <= t AND rate IS NULL;
   SELECT array_agg(locked.channel_id) INTO due FROM (
+    WITH in_flight AS MATERIALIZED (
+      SELECT organization_id, count(*) AS number FROM lanes WHERE busy_message IS NOT NULL GROUP BY organization_id
+    ), waiting AS MATERIALIZED (
+      SELECT DISTINCT organization_id FROM lanes WHERE next_at <= t AND busy_message IS NULL AND rate IS NULL
+    ), has_room AS MATERIALIZED (
+      SELECT organization_id, coalesce(number, 0) AS number, share - coalesce(number, 0) AS room
+      FROM waiting LEFT JOIN in_flight USING (organization_id), (
+        SELECT greatest(p_most / greatest(count(*), 1), 1) AS share
+        FROM (SELECT organization_id FROM waiting UNION SELECT organization_id FROM in_flight) AS at_it
+      ) AS shares WHERE share > coalesce(number, 0)
+    )
+    -- Of thousands that are due, only those are looked at that may be taken: the first of each organization.
     SELECT l.channel_id FROM lanes l JOIN (
-      SELECT channel_id, next_at, place FROM (
-        SELECT d.channel_id, d.next_at, coalesce(b.number, 0)
-               + row_number() OVER (PARTITION BY d.organization_id ORDER BY d.next_at) AS place
-          FROM lanes d LEFT JOIN (
-            SELECT organization_id, count(*) AS number FROM lanes WHERE busy_message IS NOT NULL
-            GROUP BY organization_id
-          ) AS b USING (organization_id)
-          WHERE d.next_at <= t AND d.busy_message IS NULL AND d.rate IS NULL
-      ) AS placed WHERE place <= share ORDER BY place, next_at LIMIT p_limit
+      SELECT first.channel_id, first.next_at, has_room.number + first.place AS place FROM has_room CROSS JOIN LATERAL (
+        SELECT d.channel_id, d.next_at, row_number() OVER (ORDER BY d.next_at) AS place FROM lanes d
+        WHERE d.organization_id = has_room.organization_id
+          AND d.next_at <= t AND d.busy_message IS NULL AND d.rate IS NULL
+        ORDER BY d.next_at LIMIT has_room.room
+      ) AS first ORDER BY place, next_at LIMIT p_limit
     ) AS candidates USING (channel_id)
     WHERE l.next_at <= t AND l.busy_message IS NULL
     FOR UPDATE OF l SKIP LOCKED

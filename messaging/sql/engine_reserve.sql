@@ -2,7 +2,9 @@
 -- its rate, by arrival arithmetic (any_at: when the next message may be taken). The lane's lock makes one reserver.
 CREATE FUNCTION engine_reserve(p_limit integer, p_slice_seconds double precision)
 RETURNS TABLE (channel_id uuid, organization_id uuid, lease bigint, messages uuid[])
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE plpgsql VOLATILE
+-- As engine_claim.
+SET enable_seqscan = off AS $$
 #variable_conflict use_column
 DECLARE l lanes; t timestamptz := clock_timestamp(); room integer; ids uuid[]; taken uuid[]; begins timestamptz;
   slice interval := make_interval(secs => p_slice_seconds);

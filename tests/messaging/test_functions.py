@@ -64,3 +64,14 @@ def test_an_upgrade_without_its_migration_is_not_ready(monkeypatch: pytest.Monke
     monkeypatch.setattr(functions, "_version", lambda: "of the next version")
     with pytest.raises(health.Failing, match="run migrate"):
         health.check_migrations(connection)
+
+
+def test_none_is_planned_anew_for_what_it_is_given() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT proname, proconfig FROM pg_proc p JOIN pg_language l ON l.oid = p.prolang"
+            " WHERE proname LIKE 'engine\\_%' AND lanname = 'plpgsql'"
+        )
+        settings = dict(cursor.fetchall())
+    assert all("plan_cache_mode=force_generic_plan" in given for given in settings.values())
+    assert "enable_seqscan=off" in settings["engine_claim"]
