@@ -111,7 +111,7 @@ def ring_apply(organization_id: UUID) -> None:
             _added, is_first = pipeline.execute()
         if is_first:
             _gathering = _Gathering(now + _GATHER_SECONDS / 2, {organization_id})
-            _ring_apply(countdown=_GATHER_SECONDS)
+            _ring_apply(gathers=True)
         elif now < gathering.until:
             gathering.organizations.add(organization_id)
     except _UNREACHABLE as error:
@@ -129,15 +129,17 @@ def answered() -> list[UUID]:
             pipeline.spop(_WAITING, _MOST_ANSWERED)
             _deleted, found = pipeline.execute()
         if len(found) == _MOST_ANSWERED:
-            _ring_apply(countdown=0.0)
+            _ring_apply(gathers=False)
     except _UNREACHABLE:
         log.warning("the broker is away")
         return []
     return [UUID(name.decode()) for name in found]
 
 
-def _ring_apply(*, countdown: float) -> None:
-    current_app.send_task(APPLY, queue="inbound", countdown=countdown or None, ignore_result=True, retry=False)
+def _ring_apply(*, gathers: bool) -> None:
+    current_app.send_task(
+        APPLY, queue="inbound", countdown=_GATHER_SECONDS if gathers else None, ignore_result=True, retry=False
+    )
 
 
 def backlog() -> int:
